@@ -1,0 +1,58 @@
+"""fitpipe turns motion-capture takes from one or several sensors into rigid skeletons."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fitpipe.errors import FitpipeError
+    from fitpipe.io import read_take, read_takes
+    from fitpipe.mapping import MarkerSet
+    from fitpipe.output import load_fit
+    from fitpipe.pipeline import fit
+    from fitpipe.records import Fit, FrameStatus, JointStatus, Skeleton, Take
+
+__version__ = _version("fitpipe")
+
+# The public names and where they live; each is imported on first use, so `import fitpipe` is light.
+_HOMES = {
+    "Fit": "fitpipe.records",
+    "FitpipeError": "fitpipe.errors",
+    "FrameStatus": "fitpipe.records",
+    "JointStatus": "fitpipe.records",
+    "MarkerSet": "fitpipe.mapping",
+    "Skeleton": "fitpipe.records",
+    "Take": "fitpipe.records",
+    "fit": "fitpipe.pipeline",
+    "load_fit": "fitpipe.output",
+    "read_take": "fitpipe.io",
+    "read_takes": "fitpipe.io",
+}
+
+__all__ = [
+    "Fit",
+    "FitpipeError",
+    "FrameStatus",
+    "JointStatus",
+    "MarkerSet",
+    "Skeleton",
+    "Take",
+    "fit",
+    "load_fit",
+    "read_take",
+    "read_takes",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fitpipe' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,20 @@
+"""Array types used everywhere, and the views that keep records read-only."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+ByteArray: TypeAlias = npt.NDArray[np.uint8]
+
+
+def frozen(array: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
+    """Read-only view of ``array`` in ``dtype``; copies only where the type differs."""
+    view = np.asarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view

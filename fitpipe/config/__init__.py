@@ -1,0 +1,24 @@
+"""Settings of every stage: frozen models, TOML in, unknown keys refused with a suggestion."""
+
+from fitpipe.config.load import load_run_config, make_config
+from fitpipe.config.models import (
+    CalibrateConfig,
+    FitConfig,
+    OutputConfig,
+    RunConfig,
+    SkeletonConfig,
+    SolveConfig,
+    TakesConfig,
+)
+
+__all__ = [
+    "CalibrateConfig",
+    "FitConfig",
+    "OutputConfig",
+    "RunConfig",
+    "SkeletonConfig",
+    "SolveConfig",
+    "TakesConfig",
+    "load_run_config",
+    "make_config",
+]

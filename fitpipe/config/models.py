@@ -1,0 +1,87 @@
+"""The settings, one model per stage. Every default lives here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Section(BaseModel):
+    """A table of the config: frozen, and unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TakesConfig(Section):
+    """Which files are takes, and how they are to be read."""
+
+    pattern: str = Field(
+        description="Files, as a path with named fields: 'takes/{take}_{source}.csv'. Files that "
+        "differ only in {source} belong to one take. Relative to the config file."
+    )
+    units: str | None = Field(None, description="Length unit of the files, if not as they claim.")
+    up: str | None = Field(
+        None, description="Axis that points up in the files ('z'); turned to +Y. Default: as is."
+    )
+    markerset: str | None = Field(
+        None, description="Preset or TOML file that leads labels to joints. Default: by name."
+    )
+
+
+class SkeletonConfig(Section):
+    """Which joints and bones are fitted."""
+
+    preset: str = Field("kinect20", description="Name of a skeleton preset, or a TOML file.")
+
+
+class CalibrateConfig(Section):
+    """Rigid transforms between sources, their clocks, and bone lengths."""
+
+    registration: Literal["estimate", "none"] = Field(
+        "estimate", description="'none' if all sources already share one frame."
+    )
+    bone_lengths: str = Field(
+        "estimate", description="'estimate' from the take, or a TOML file with [bone_length_m]."
+    )
+    symmetric: bool = Field(False, description="Left and right bones get one length.")
+    max_gap_s: Positive = Field(
+        0.1, description="Longest gap bridged when a source is resampled to the reference clock."
+    )
+
+
+class SolveConfig(Section):
+    """The fit of a frame."""
+
+    stop_step_m: Positive = Field(
+        1e-7, description="A frame has converged when no joint moves by more than this."
+    )
+    max_iterations: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        200, description="Newton iterations per frame before it is given up."
+    )
+
+
+class OutputConfig(Section):
+    """Where results go."""
+
+    folder: str = Field(description="Folder for the .h5 files. Relative to the config file.")
+    compression: Annotated[int, Field(ge=0, le=9)] = Field(
+        4, description="gzip level of the datasets; 0 writes them plain."
+    )
+
+
+class FitConfig(Section):
+    """Everything that decides the numbers of one fit."""
+
+    skeleton: SkeletonConfig = SkeletonConfig()
+    calibrate: CalibrateConfig = CalibrateConfig()
+    solve: SolveConfig = SolveConfig()
+
+
+class RunConfig(FitConfig):
+    """A run over many takes: the fit's settings, the takes and the output."""
+
+    takes: TakesConfig
+    output: OutputConfig

@@ -1,0 +1,21 @@
+"""What passes between the stages: frozen records, checked once when they are made."""
+
+from fitpipe.records.calibration import BoneLengths, Calibration, SourceTransform
+from fitpipe.records.finding import Finding
+from fitpipe.records.fit import Fit
+from fitpipe.records.skeleton import Skeleton
+from fitpipe.records.status import FrameStatus, JointStatus
+from fitpipe.records.take import Origin, Take
+
+__all__ = [
+    "BoneLengths",
+    "Calibration",
+    "Finding",
+    "Fit",
+    "FrameStatus",
+    "JointStatus",
+    "Origin",
+    "Skeleton",
+    "SourceTransform",
+    "Take",
+]

@@ -1,0 +1,206 @@
+"""A fit: one rigid skeleton per frame, with what each position is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray, frozen
+from fitpipe.errors import require_extra
+from fitpipe.records.calibration import Calibration
+from fitpipe.records.checks import Faults
+from fitpipe.records.finding import Finding
+from fitpipe.records.skeleton import Skeleton
+from fitpipe.records.status import FrameStatus, JointStatus
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_CONVERGED = [status for status in FrameStatus if status.is_converged]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Rigid skeletons fitted to one take.
+
+    Parameters
+    ----------
+    name : str
+        The take.
+    skeleton : Skeleton
+        With the bone lengths every fitted frame keeps.
+    sources : tuple of str
+        The reference source first.
+    time_s : ndarray, shape (time,), seconds
+    position : ndarray, shape (time, joint, xyz), metres
+        In the reference source's frame; NaN where absent.
+    status : ndarray of uint8, shape (time, joint)
+        JointStatus.
+    frame_status : ndarray of uint8, shape (time,)
+        FrameStatus.
+    objective, objective_start : ndarray, shape (time,), square metres
+        J0 (formulation.md section 1, the constant included) at the fit and at its start, the
+        skeleton with exact bones that points along the observed directions; NaN without data.
+    iterations : ndarray of int, shape (time,)
+    worst_bone_error : ndarray, shape (time,), metres
+        Largest deviation of a bone from its length; NaN without data.
+    multiplier : ndarray, shape (time, bone)
+        Lagrange multiplier of each bone's length, in metres (J0 has unit weights): how hard
+        the data pull on the bone. NaN where an end is absent.
+    residual : ndarray, shape (time, source, joint), metres
+        Distance of the fitted joint to each registered observation; NaN where there is none.
+    disagreement : ndarray, shape (time, joint), metres
+        Largest distance between two sources' registered observations; NaN where fewer than two.
+    calibration : Calibration
+    provenance : mapping
+        What it takes to make the fit again: config, inputs and their hashes, versions.
+    log : tuple of Finding
+        What readers repaired and what the stages noticed.
+
+    Raises
+    ------
+    RecordError
+        Lists every array whose shape does not fit.
+    """
+
+    name: str
+    skeleton: Skeleton
+    sources: tuple[str, ...]
+    time_s: FloatArray
+    position: FloatArray
+    status: ByteArray
+    frame_status: ByteArray
+    objective: FloatArray
+    objective_start: FloatArray
+    iterations: IntArray
+    worst_bone_error: FloatArray
+    multiplier: FloatArray
+    residual: FloatArray
+    disagreement: FloatArray
+    calibration: Calibration
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    log: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        faults = Faults(f"fit {self.name!r}")
+        n_time, n_joints = len(self.time_s), self.skeleton.n_joints
+        shapes: dict[str, tuple[int, ...]] = {
+            "time_s": (n_time,),
+            "position": (n_time, n_joints, 3),
+            "status": (n_time, n_joints),
+            "frame_status": (n_time,),
+            "objective": (n_time,),
+            "objective_start": (n_time,),
+            "iterations": (n_time,),
+            "worst_bone_error": (n_time,),
+            "multiplier": (n_time, self.skeleton.n_bones),
+            "residual": (n_time, len(self.sources), n_joints),
+            "disagreement": (n_time, n_joints),
+        }
+        types = {"status": np.uint8, "frame_status": np.uint8, "iterations": np.int64}
+        for name, shape in shapes.items():
+            array = frozen(getattr(self, name), types.get(name, np.float64))
+            faults.shape(name, array, shape)
+            object.__setattr__(self, name, array)
+        faults.raise_if_any()
+        absent = self.status == JointStatus.ABSENT
+        faults.unless(
+            bool(np.array_equal(np.isnan(self.position[..., 0]), absent)),
+            "position is NaN elsewhere than where status says absent",
+        )
+        faults.raise_if_any()
+        object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames."""
+        return len(self.time_s)
+
+    @property
+    def bone_length(self) -> FloatArray:
+        """Length of each bone, shape (bone,), metres."""
+        return self.calibration.bone_lengths.length_m
+
+    @property
+    def is_fitted(self) -> BoolArray:
+        """Boolean (time,): frames that hold a skeleton."""
+        return np.asarray(self.frame_status != FrameStatus.NO_DATA)
+
+    @property
+    def is_converged(self) -> BoolArray:
+        """Boolean (time,): frames that ended at an optimum."""
+        return np.isin(self.frame_status, _CONVERGED)
+
+    @property
+    def is_certified(self) -> BoolArray:
+        """Boolean (time,): frames proven to be at the global optimum."""
+        return np.asarray(self.frame_status == FrameStatus.CERTIFIED)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row per frame and joint.
+
+        Columns: frame, time_s, joint, x_m, y_m, z_m, status, then ``residual_m:SOURCE`` for each
+        source.
+        """
+        import pandas as pd
+
+        n_time, n_joints = self.status.shape
+        names = np.array([status.name.lower() for status in JointStatus])
+        table = {
+            "frame": np.repeat(np.arange(n_time), n_joints),
+            "time_s": np.repeat(self.time_s, n_joints),
+            "joint": pd.Categorical.from_codes(
+                np.tile(np.arange(n_joints), n_time), categories=list(self.skeleton.joints)
+            ),
+            **{f"{axis}_m": self.position[..., i].ravel() for i, axis in enumerate("xyz")},
+            "status": pd.Categorical.from_codes(self.status.ravel(), categories=list(names)),
+        }
+        for s, source in enumerate(self.sources):
+            table[f"residual_m:{source}"] = self.residual[:, s].ravel()
+        return pd.DataFrame(table)
+
+    def to_xarray(self) -> xr.Dataset:
+        """The fit as an xarray Dataset with the variables of the file format.
+
+        Raises
+        ------
+        MissingExtraError
+            xarray is not installed.
+        """
+        try:
+            import xarray as xr
+        except ImportError as error:
+            raise require_extra("Fit.to_xarray", "xarray", "report") from error
+
+        from fitpipe.output import fit_variables
+
+        return xr.Dataset(
+            {
+                v.name: (v.dims, v.values, v.attributes)
+                for v in fit_variables(self)
+                if (v.name,) != v.dims
+            },
+            coords={
+                v.name: (v.dims, v.values, v.attributes)
+                for v in fit_variables(self)
+                if (v.name,) == v.dims
+            },
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fit to an HDF5 file (schema ``fitpipe.fit/1``); see fitpipe.output.save_fit."""
+        from fitpipe.output import save_fit
+
+        return save_fit(self, path)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Fit {self.name!r}: {int(self.is_fitted.sum())} of {self.n_frames} frames fitted, "
+            f"{int(self.is_certified.sum())} certified, {len(self.sources)} sources>"
+        )

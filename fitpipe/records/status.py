@@ -1,0 +1,36 @@
+"""What a frame's fit and a joint's position are worth. The numbers are part of the file format."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class FrameStatus(IntEnum):
+    """How the fit of one frame ended."""
+
+    NO_DATA = 0
+    """No joint was observed; every position is NaN."""
+    CERTIFIED = 1
+    """Converged, and proven to be the global optimum (formulation.md section 4, certificate)."""
+    STATIONARY = 2
+    """Converged, but a better optimum elsewhere is not ruled out."""
+    STALLED = 3
+    """No step improves the objective although the gradient is not zero."""
+    ITERATION_LIMIT = 4
+    """Stopped at ``solve.max_iterations`` before the step fell below the tolerance."""
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether the frame ended at an optimum, certified or not."""
+        return self in (FrameStatus.CERTIFIED, FrameStatus.STATIONARY)
+
+
+class JointStatus(IntEnum):
+    """Where a joint's position comes from."""
+
+    ABSENT = 0
+    """No position: nothing observed it and no bones on both sides hold it."""
+    OBSERVED = 1
+    """At least one source saw it in this frame."""
+    CARRIED = 2
+    """No source saw it; it is held by bones between observed joints."""
