@@ -1,6 +1,6 @@
 """Settings of every stage: frozen models, TOML in, unknown keys refused with a suggestion."""
 
-from fitpipe.config.load import load_run_config, make_config
+from fitpipe.config.load import config_text, load_run_config, make_config, with_settings
 from fitpipe.config.models import (
     CalibrateConfig,
     FitConfig,
@@ -19,6 +19,8 @@ __all__ = [
     "SkeletonConfig",
     "SolveConfig",
     "TakesConfig",
+    "config_text",
     "load_run_config",
     "make_config",
+    "with_settings",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import tomli_w
 from pydantic import BaseModel, ValidationError
 
 from fitpipe.config.models import RunConfig, Section
@@ -25,16 +27,28 @@ def load_run_config(path: Path, settings: Mapping[str, Any] | None = None) -> Ru
     ConfigError
         The file cannot be read, or keys or values are not what they should be (all listed).
     """
-    table = read_toml(path)
-    for key, value in (settings or {}).items():
+    table = with_settings(read_toml(path), settings or {})
+    return make_config(RunConfig, table, path=path)
+
+
+def with_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with values put at dotted keys: ``{"solve.max_iterations": 50}``.
+
+    Raises
+    ------
+    ConfigError
+        A key leads through something that is no table.
+    """
+    merged = copy.deepcopy(dict(table))
+    for key, value in settings.items():
         *sections, name = key.split(".")
-        inner = table
+        inner = merged
         for section in sections:
             inner = inner.setdefault(section, {})
             if not isinstance(inner, dict):
-                raise ConfigError(f"{key!r} leads into {section!r}, which is no table", path=path)
+                raise ConfigError(f"setting {key!r}: {section!r} is no table")
         inner[name] = value
-    return make_config(RunConfig, table, path=path)
+    return merged
 
 
 def make_config(
@@ -58,6 +72,11 @@ def make_config(
             raise ConfigError(problem, path=path, place=place) from None
         lines = [f"{place}: {problem}" for place, problem in faults]
         raise ConfigError(f"{len(faults)} faults", path=path, faults=lines) from None
+
+
+def config_text(config: Section) -> str:
+    """The config with every default written out, as TOML that loads to an equal config."""
+    return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
 
 
 def _fault(model: type[BaseModel], item: dict[str, Any]) -> tuple[str, str]:

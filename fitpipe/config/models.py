@@ -26,6 +26,9 @@ class TakesConfig(Section):
     up: str | None = Field(
         None, description="Axis that points up in the files ('z'); turned to +Y. Default: as is."
     )
+    body: str | None = Field(
+        None, description="Which person, where the files hold several. Default: there is one."
+    )
     markerset: str | None = Field(
         None, description="Preset or TOML file that leads labels to joints. Default: by name."
     )
@@ -85,3 +88,7 @@ class RunConfig(FitConfig):
 
     takes: TakesConfig
     output: OutputConfig
+
+    def fit_config(self) -> FitConfig:
+        """The part that decides the numbers of a fit."""
+        return FitConfig(skeleton=self.skeleton, calibrate=self.calibrate, solve=self.solve)

@@ -53,6 +53,8 @@ class Fit:
     multiplier : ndarray, shape (time, bone)
         Lagrange multiplier of each bone's length, in metres (J0 has unit weights): how hard
         the data pull on the bone. NaN where an end is absent.
+    weight : ndarray, shape (time, source, joint)
+        What each observation counted for in J0; 0 where it is missing or was not used.
     residual : ndarray, shape (time, source, joint), metres
         Distance of the fitted joint to each registered observation; NaN where there is none.
     disagreement : ndarray, shape (time, joint), metres
@@ -81,6 +83,7 @@ class Fit:
     iterations: IntArray
     worst_bone_error: FloatArray
     multiplier: FloatArray
+    weight: FloatArray
     residual: FloatArray
     disagreement: FloatArray
     calibration: Calibration
@@ -100,6 +103,7 @@ class Fit:
             "iterations": (n_time,),
             "worst_bone_error": (n_time,),
             "multiplier": (n_time, self.skeleton.n_bones),
+            "weight": (n_time, len(self.sources), n_joints),
             "residual": (n_time, len(self.sources), n_joints),
             "disagreement": (n_time, n_joints),
         }
@@ -141,6 +145,26 @@ class Fit:
     def is_certified(self) -> BoolArray:
         """Boolean (time,): frames proven to be at the global optimum."""
         return np.asarray(self.frame_status == FrameStatus.CERTIFIED)
+
+    @property
+    def worst_bone_m(self) -> float:
+        """Largest deviation of any bone from its length over the take, metres; NaN without data."""
+        known = self.worst_bone_error[~np.isnan(self.worst_bone_error)]
+        return float(known.max()) if known.size else float("nan")
+
+    @property
+    def rms_m(self) -> float:
+        """Weighted rms distance between fit and observations over the take, metres."""
+        return self._rms(self.objective)
+
+    @property
+    def rms_start_m(self) -> float:
+        """The same for the start: exact bones that point along the observed directions."""
+        return self._rms(self.objective_start)
+
+    def _rms(self, objective: FloatArray) -> float:
+        total = float(self.weight.sum())
+        return float(np.sqrt(np.nansum(objective) / total)) if total > 0 else float("nan")
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per frame and joint.

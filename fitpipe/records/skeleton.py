@@ -15,7 +15,7 @@ from fitpipe.config.presets import load_preset
 from fitpipe.errors import RecordError, suggest
 from fitpipe.records.checks import Faults
 
-_DOWN = (0.0, -1.0, 0.0)
+_DOWN = frozen((0.0, -1.0, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Skeleton:
         roots make a forest (two people in one take).
     bone_length_m : ndarray, shape (bone,), metres, optional
         None until it is measured or given; NaN for a single bone that is not known.
-    rest_direction : ndarray, shape (joint, 3), optional
+    rest_direction : ndarray, shape (joint, 3) or (3,)
         Unit vector from the parent to the joint in a standing person (+Y up, facing +Z, the
         person's left at +X); where nothing else tells a bone's direction the fit starts here.
     mirror : tuple of (int, int)
@@ -52,7 +52,7 @@ class Skeleton:
     joints: tuple[str, ...]
     parents: tuple[int, ...]
     bone_length_m: FloatArray | None = None
-    rest_direction: FloatArray | None = None
+    rest_direction: FloatArray = _DOWN
     mirror: tuple[tuple[int, int], ...] = ()
     rigid_pairs: tuple[tuple[int, int], ...] = ()
 
@@ -76,8 +76,8 @@ class Skeleton:
                     f"parents go round in a circle at {joints[loop or 0]!r}; "
                     "give the closing bone as a rigid pair",
                 )
-        rest = np.tile(_DOWN, (n, 1)) if self.rest_direction is None else self.rest_direction
-        rest = frozen(rest)
+        rest = frozen(self.rest_direction)
+        rest = np.broadcast_to(rest, (n, 3)) if rest.shape == (3,) else rest
         if faults.shape("rest_direction", rest, (n, 3)) and faults.finite("rest_direction", rest):
             norm = np.linalg.norm(rest, axis=1)
             if faults.unless(

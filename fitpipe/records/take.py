@@ -33,6 +33,8 @@ class Origin:
         Signed axis that points up in the take as it is now (``"+y"``); empty if unknown.
     rate_claimed_hz : float or None
         The rate the header states.
+    sha256 : str
+        Hash of the file's bytes, hexadecimal; empty for a take made from arrays.
     metadata : mapping of str to str
         Whatever else the file says: subject, events, manufacturer.
     """
@@ -42,13 +44,14 @@ class Origin:
     unit: str = "m"
     up: str = ""
     rate_claimed_hz: float | None = None
+    sha256: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
 
     def __reduce__(self) -> tuple[object, ...]:
-        fields = (self.path, self.format, self.unit, self.up, self.rate_claimed_hz)
+        fields = (self.path, self.format, self.unit, self.up, self.rate_claimed_hz, self.sha256)
         return (Origin, (*fields, dict(self.metadata)))
 
 

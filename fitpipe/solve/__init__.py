@@ -1,1 +1,17 @@
+"""Fits the skeleton to the weighted observations, frame by frame."""
 
+from fitpipe.solve.frames import FrameFits, fit_frames
+from fitpipe.solve.problem import Problem, pose_problem, registered, weights
+from fitpipe.solve.residuals import disagreement, residuals, worst_bone_error
+
+__all__ = [
+    "FrameFits",
+    "Problem",
+    "disagreement",
+    "fit_frames",
+    "pose_problem",
+    "registered",
+    "residuals",
+    "weights",
+    "worst_bone_error",
+]

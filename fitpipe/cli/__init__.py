@@ -1,0 +1,58 @@
+"""The command ``fitpipe``: thin verbs over pipeline and batch; the only room that prints."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from fitpipe.cli.demo import demo
+from fitpipe.cli.fit import fit
+from fitpipe.cli.inspect import inspect
+from fitpipe.cli.run import run
+from fitpipe.errors import FitpipeError
+
+app = typer.Typer(
+    name="fitpipe",
+    help="Turns motion-capture takes from one or several sensors into rigid skeletons.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(version("fitpipe"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (demo, inspect, fit, run):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends with one message and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a code page without τ must not end the run
+    try:
+        app()
+    except FitpipeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

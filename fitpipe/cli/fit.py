@@ -1,0 +1,82 @@
+"""``fitpipe fit``: one take, from its files to an HDF5 file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from fitpipe.records import Take
+
+Files = Annotated[
+    list[Path], typer.Argument(help="The take's files, one per source; the first is the reference.")
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The HDF5 file to write.")]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting: --set solve.max_iterations=50"),
+]
+
+
+def fit(
+    files: Files,
+    output: Output,
+    skeleton: Annotated[
+        str | None, typer.Option(help="Skeleton preset or TOML file. Default: kinect20.")
+    ] = None,
+    markerset: Annotated[
+        str | None, typer.Option(help="Marker set preset or TOML file. Default: labels are joints.")
+    ] = None,
+    body: Annotated[
+        str | None, typer.Option(help="Which person, where a file has several.")
+    ] = None,
+    units: Annotated[str | None, typer.Option(help="Length unit of the files: m, cm, mm.")] = None,
+    up: Annotated[
+        str | None, typer.Option(help="Axis that points up in the files: y, z, -y.")
+    ] = None,
+    settings: Setting = None,
+) -> None:
+    """Fit rigid skeletons to one take and write them to an HDF5 file."""
+    from fitpipe import output as results
+    from fitpipe import pipeline
+    from fitpipe.cli.progress import frame_bar
+    from fitpipe.cli.settings import parse_settings
+    from fitpipe.cli.tables import mm
+    from fitpipe.config import FitConfig, make_config, with_settings
+    from fitpipe.io import read_takes
+
+    config = make_config(FitConfig, with_settings({}, parse_settings(settings)))
+    results.check_writable(output.parent)
+    takes = _distinct(
+        [take for path in files for take in read_takes(path, body=body, units=units, up=up)]
+    )
+    with frame_bar() as bar:
+        result = pipeline.fit(
+            takes,
+            skeleton=skeleton,
+            markerset=markerset,
+            config=config,
+            name=output.stem,
+            progress=bar(output.stem),
+        )
+    result.save(output)
+    for finding in result.log:
+        print(f"{finding.severity}: {finding}")
+    print(
+        f"{output}: {int(result.is_fitted.sum())} of {result.n_frames} frames fitted, "
+        f"{int(result.is_certified.sum())} certified, {len(takes)} sources, "
+        f"rms {mm(result.rms_start_m)} before, {mm(result.rms_m)} after, "
+        f"worst bone error {result.worst_bone_m:.1e} m"
+    )
+
+
+def _distinct(takes: list[Take]) -> list[Take]:
+    """Sources named by their path where two would have the same name (a/x.csv and b/x.csv)."""
+    names = [take.source for take in takes]
+    return [
+        replace(take, source=take.origin.path) if names.count(take.source) > 1 else take
+        for take in takes
+    ]

@@ -1,0 +1,200 @@
+"""Fits one take: the only place that knows the order of the stages."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fitpipe import calibrate, solve
+from fitpipe.arrays import FloatArray
+from fitpipe.config import CalibrateConfig, FitConfig, config_text, make_config
+from fitpipe.errors import CalibrationError, RecordError
+from fitpipe.mapping import MarkerSet, map_take
+from fitpipe.records import BoneLengths, Calibration, Finding, Fit, Skeleton, SourceTransform, Take
+
+_NUMERICAL = ("fitpipe", "numpy", "scipy", "numba", "llvmlite", "pandas", "h5py", "ezc3d")
+
+Progress = Callable[[int, int], None]
+
+
+def fit(
+    takes: Take | Sequence[Take],
+    *,
+    skeleton: str | Path | Skeleton | None = None,
+    markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
+    bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
+    weight: Sequence[FloatArray] | None = None,
+    config: FitConfig | Mapping[str, Any] | None = None,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> Fit:
+    """Fit a rigid skeleton to one take seen by one or several sources.
+
+    The first source gives the frame of reference and the clock.
+
+    Parameters
+    ----------
+    takes : Take or sequence of Take
+        One per source.
+    skeleton : str, path or Skeleton, optional
+        Preset name, TOML file or record; default: ``skeleton.preset`` of the config.
+    markerset : str, path, MarkerSet or mapping, optional
+        Leads labels to joints; None takes joints by their own names.
+    bone_length_m : array-like of shape (bone,) or mapping of bone name to length, metres, optional
+        Known lengths; None measures them on the take (or reads the config's file).
+    weight : sequence of ndarray of shape (time, joint), optional
+        One per source, on the reference clock; multiplies the confidence.
+    config : FitConfig or mapping, optional
+        Such as ``{"solve": {"max_iterations": 50}}``.
+    name : str, optional
+        Name of the take in the result; default: the sources' names.
+    progress : callable, optional
+        Called with (frames done, frames in all) after every block of frames.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    FitpipeError
+        A subclass that says what cannot be used: config, labels, calibration or weights.
+    """
+    settings = make_config(FitConfig, config)
+    takes = [takes] if isinstance(takes, Take) else list(takes)
+    _check_sources(takes)
+    bones = _skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
+    log = [finding for take in takes for finding in _named(take, len(takes))]
+
+    mapped = [map_take(take, markerset, bones) for take in takes]
+    clock = mapped[0].time_s
+    gap = settings.calibrate.max_gap_s
+    timed = [mapped[0], *(calibrate.onto_clock(take, clock, max_gap_s=gap) for take in mapped[1:])]
+    for before, after in zip(takes, timed, strict=True):
+        new = replace(after, repairs=after.repairs[len(before.repairs) :])
+        log += _named(new, len(takes))
+
+    calibration, findings = _calibrate(timed, bones, bone_length_m, settings.calibrate)
+    log += findings
+    bones = bones.with_lengths(calibration.bone_lengths.length_m)
+
+    weights = solve.weights(timed, weight)
+    observation = solve.registered(timed, calibration)
+    problem = solve.pose_problem(observation, weights, bones)
+    frames = solve.fit_frames(problem, settings.solve, progress=progress)
+    log += _never_seen(weights, bones)
+
+    return Fit(
+        name=name or "+".join(take.source for take in takes),
+        skeleton=bones,
+        sources=tuple(take.source for take in takes),
+        time_s=clock,
+        position=frames.position,
+        status=frames.status,
+        frame_status=frames.frame_status,
+        objective=frames.objective,
+        objective_start=frames.objective_start,
+        iterations=frames.iterations,
+        worst_bone_error=solve.worst_bone_error(
+            frames.position, bones.bones, calibration.bone_lengths.length_m
+        ),
+        multiplier=frames.multiplier,
+        weight=weights,
+        residual=solve.residuals(frames.position, observation),
+        disagreement=solve.disagreement(observation),
+        calibration=calibration,
+        provenance=_provenance(takes, settings),
+        log=tuple(log),
+    )
+
+
+def _check_sources(takes: Sequence[Take]) -> None:
+    if not takes:
+        raise RecordError("no take given, expected one or more")
+    names = [take.source for take in takes]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise RecordError(
+            f"two sources are called {', '.join(map(repr, twice))}",
+            hint="give each its own name: dataclasses.replace(take, source='b')",
+        )
+
+
+def _skeleton(given: str | Path | Skeleton) -> Skeleton:
+    return given if isinstance(given, Skeleton) else Skeleton.preset(given)
+
+
+def _named(take: Take, n_sources: int) -> list[Finding]:
+    """The take's findings, with its source in front where there are several."""
+    if n_sources == 1:
+        return list(take.repairs)
+    return [replace(f, what=f"source {take.source!r}: {f.what}") for f in take.repairs]
+
+
+def _calibrate(
+    takes: Sequence[Take],
+    skeleton: Skeleton,
+    bone_length_m: npt.ArrayLike | Mapping[str, float] | None,
+    settings: CalibrateConfig,
+) -> tuple[Calibration, list[Finding]]:
+    """Transforms of all sources and the bone lengths, given or measured."""
+    findings: list[Finding] = []
+    if settings.registration == "none":
+        transforms = tuple(SourceTransform.identity(take.source) for take in takes)
+    else:
+        transforms, findings = calibrate.register(takes)
+    if isinstance(bone_length_m, Mapping):
+        lengths = BoneLengths.given(calibrate.lengths_from_names(bone_length_m, skeleton))
+    elif bone_length_m is not None:
+        lengths = BoneLengths.given(np.asarray(bone_length_m, dtype=np.float64))
+    elif skeleton.bone_length_m is not None:
+        lengths = BoneLengths.given(skeleton.bone_length_m)
+    elif settings.bone_lengths == "estimate":
+        lengths, measured = calibrate.estimate_lengths(
+            takes, skeleton, symmetric=settings.symmetric
+        )
+        findings += measured
+    else:
+        lengths = calibrate.read_lengths(Path(settings.bone_lengths), skeleton)
+    if lengths.length_m.shape != (skeleton.n_bones,):
+        raise CalibrationError(
+            f"bone_length_m has shape {lengths.length_m.shape}, expected ({skeleton.n_bones},): "
+            f"one length per bone of {skeleton.name!r}, in the order of Skeleton.bone_names"
+        )
+    return Calibration(transforms, lengths), findings
+
+
+def _never_seen(weight: FloatArray, skeleton: Skeleton) -> list[Finding]:
+    """Says which joints no source ever saw."""
+    unseen = ~(weight > 0).any(axis=(0, 1))
+    if not unseen.any():
+        return []
+    names = ", ".join(np.array(skeleton.joints)[unseen])
+    return [Finding(f"never seen by any source: {names}", "absent unless bones hold them", "note")]
+
+
+def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
+    """What it takes to make the fit again."""
+    return {
+        "config": config_text(settings),
+        "inputs": [
+            {
+                "source": take.source,
+                "path": take.origin.path,
+                "sha256": take.origin.sha256,
+                "format": take.origin.format,
+                "unit": take.origin.unit,
+            }
+            for take in takes
+        ],
+        "versions": {"python": platform.python_version()}
+        | {package: version(package) for package in _NUMERICAL},
+        "platform": f"{platform.system()} {platform.machine()}",
+    }

@@ -1,0 +1,106 @@
+"""Fits every frame by itself: blocks of frames through the tree kernel, in the kernel's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from fitpipe.arrays import ByteArray, FloatArray, IntArray
+from fitpipe.config import SolveConfig
+from fitpipe.kernels.tree_newton import fit_tree
+from fitpipe.kernels.tree_start import last_directions
+from fitpipe.records import JointStatus, Skeleton
+from fitpipe.solve.problem import Problem
+
+_BLOCK = 16_384  # frames between two reports of progress; has no influence on the result
+
+
+class FrameFits(NamedTuple):
+    """Arrays of a Fit that the solver makes; see Fit for shapes and units."""
+
+    position: FloatArray
+    status: ByteArray
+    frame_status: ByteArray
+    objective: FloatArray
+    objective_start: FloatArray
+    iterations: IntArray
+    multiplier: FloatArray
+
+
+class KernelTree(NamedTuple):
+    """A skeleton as the kernel wants it: parents first, bones of unknown length cut."""
+
+    order: IntArray  # (joint,) skeleton joint at each kernel slot
+    parent: IntArray  # (joint,) slot of the parent, -1 for a root
+    length_m: FloatArray  # (joint,) of the bone to the parent
+    rest: FloatArray  # (joint, 3)
+    child: IntArray  # (bone,) slot of each bone's child joint
+
+
+def fit_frames(
+    problem: Problem, settings: SolveConfig, *, progress: Callable[[int, int], None] | None = None
+) -> FrameFits:
+    """Minimise J0 under exact bone lengths in every frame (formulation.md section 4).
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : SolveConfig
+    progress : callable, optional
+        Called with (frames done, frames in all) after every block.
+    """
+    tree = kernel_tree(problem.skeleton)
+    n_time, n_joints = problem.stiffness.shape
+    fits = FrameFits(
+        position=np.empty((n_time, n_joints, 3)),
+        status=np.empty((n_time, n_joints), np.uint8),
+        frame_status=np.empty(n_time, np.uint8),
+        objective=np.empty(n_time),
+        objective_start=np.empty(n_time),
+        iterations=np.empty(n_time, np.int64),
+        multiplier=np.empty((n_time, problem.skeleton.n_bones)),
+    )
+    last = None
+    for begin in range(0, n_time, _BLOCK):
+        block = slice(begin, min(begin + _BLOCK, n_time))
+        target = np.ascontiguousarray(problem.target[block][:, tree.order])
+        stiffness = np.ascontiguousarray(problem.stiffness[block][:, tree.order])
+        fitted = fit_tree(
+            target,
+            stiffness,
+            tree.length_m,
+            tree.parent,
+            rest=tree.rest,
+            last=last,
+            tolerance_m=settings.stop_step_m,
+            max_iterations=settings.max_iterations,
+        )
+        last = last_directions(target, stiffness, tree.length_m, tree.parent, last=last)
+        carried = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
+        fits.position[block, tree.order] = fitted.position
+        fits.status[block, tree.order] = np.where(fitted.active, carried, JointStatus.ABSENT)
+        fits.frame_status[block] = fitted.outcome
+        fits.objective[block] = fitted.objective + problem.constant[block]
+        fits.objective_start[block] = fitted.objective_start + problem.constant[block]
+        fits.iterations[block] = fitted.iterations
+        fits.multiplier[block] = fitted.multiplier[:, tree.child]
+        if progress is not None:
+            progress(block.stop, n_time)
+    return fits
+
+
+def kernel_tree(skeleton: Skeleton) -> KernelTree:
+    """The skeleton with parents before children, and with bones of NaN length cut."""
+    order = skeleton.topological_order
+    slot = np.empty_like(order)
+    slot[order] = np.arange(len(order))
+    length = np.full(skeleton.n_joints, np.nan)
+    children = np.array([child for _, child in skeleton.bones], dtype=np.int64)
+    if skeleton.bone_length_m is not None:
+        length[children] = skeleton.bone_length_m
+    parents = np.array(skeleton.parents)
+    parent = np.where(np.isnan(length) | (parents < 0), -1, slot[parents])[order]
+    rest = np.ascontiguousarray(skeleton.rest_direction[order])
+    return KernelTree(order, parent, np.nan_to_num(length[order]), rest, slot[children])

@@ -1,0 +1,95 @@
+"""Makes one weighted target per joint of any number of sources (formulation.md section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fitpipe.arrays import FloatArray
+from fitpipe.errors import SolveError
+from fitpipe.records import Calibration, Skeleton, Take
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What every frame is to be fitted to; it no longer knows how many sources there were.
+
+    Parameters
+    ----------
+    skeleton : Skeleton
+        With bone lengths; NaN for a bone that binds nothing.
+    target : ndarray, shape (time, joint, 3), metres
+        m_i, the weighted mean of the registered observations; 0 where no source saw the joint.
+    stiffness : ndarray, shape (time, joint)
+        h_i = 2 Σ_s w_s,i; 0 where no source saw the joint.
+    constant : ndarray, shape (time,), square metres
+        Σ_i Σ_s w_s,i |R_s y_s,i + t_s − m_i|², the part of J0 no skeleton can change.
+    """
+
+    skeleton: Skeleton
+    target: FloatArray
+    stiffness: FloatArray
+    constant: FloatArray
+
+
+def pose_problem(observation_m: FloatArray, weight: FloatArray, skeleton: Skeleton) -> Problem:
+    """Complete the square per joint: J0 = Σ ½ h_i |x_i − m_i|² + constant.
+
+    Parameters
+    ----------
+    observation_m : ndarray, shape (time, source, joint, 3), metres
+        In one frame of reference; NaN where missing.
+    weight : ndarray, shape (time, source, joint)
+        Non-negative; 0 exactly where the observation is missing or not to be used.
+    skeleton : Skeleton
+    """
+    seen = np.where((weight > 0)[..., None], observation_m, 0.0)
+    total = weight.sum(axis=1)
+    divisor = np.where(total > 0, total, 1.0)
+    target = np.einsum("tsj,tsjx->tjx", weight, seen) / divisor[..., None]
+    apart = np.where((weight > 0)[..., None], seen - target[:, None], 0.0)
+    constant = np.einsum("tsj,tsjx,tsjx->t", weight, apart, apart)
+    return Problem(skeleton, target, 2.0 * total, constant)
+
+
+def registered(takes: Sequence[Take], calibration: Calibration) -> FloatArray:
+    """All sources in the reference frame, shape (time, source, joint, 3), metres."""
+    pairs = zip(takes, calibration.transforms, strict=True)
+    return np.stack([transform.apply(take.position_m) for take, transform in pairs], axis=1)
+
+
+def weights(takes: Sequence[Take], given: Sequence[FloatArray] | None) -> FloatArray:
+    """Weight of each observation, shape (time, source, joint): confidence times the given weight.
+
+    Raises
+    ------
+    SolveError
+        A given weight has the wrong shape or is negative or not finite, or nothing is left.
+    """
+    table = np.stack([_confidence(take) for take in takes], axis=1)
+    if given is not None:
+        faults = []
+        if len(given) != len(takes):
+            faults.append(f"{len(given)} arrays for {len(takes)} sources")
+        for take, array in zip(takes, given, strict=False):
+            shape = take.is_observed.shape
+            if np.shape(array) != shape:
+                faults.append(f"source {take.source!r}: shape {np.shape(array)}, expected {shape}")
+            elif not (np.isfinite(array).all() and (np.asarray(array) >= 0).all()):
+                faults.append(f"source {take.source!r}: values that are negative or not finite")
+        if faults:
+            raise SolveError("weight does not fit the takes", faults=faults)
+        table = table * np.stack([np.asarray(array, dtype=np.float64) for array in given], axis=1)
+    if not (table > 0).any():
+        raise SolveError(
+            "no joint is observed with a weight above zero in any frame",
+            hint="check the marker set, the confidences and the weights",
+        )
+    return table
+
+
+def _confidence(take: Take) -> FloatArray:
+    confidence = 1.0 if take.confidence is None else take.confidence
+    return np.asarray(np.where(take.is_observed, confidence, 0.0))

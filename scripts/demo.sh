@@ -1,0 +1,5 @@
+#!/bin/sh
+# Fits the takes in data/ with configs/demo.toml in a virtual environment of its own.
+cd "$(dirname "$0")/.."
+. scripts/venv.sh report
+exec .venv/bin/fitpipe demo "$@"

@@ -1,0 +1,5 @@
+#!/bin/sh
+# Runs the tests in a virtual environment of its own; arguments go to pytest.
+cd "$(dirname "$0")/.."
+. scripts/venv.sh test
+exec .venv/bin/python -m pytest "$@"
