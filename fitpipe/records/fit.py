@@ -175,15 +175,15 @@ class Fit:
         import pandas as pd
 
         n_time, n_joints = self.status.shape
-        names = np.array([status.name.lower() for status in JointStatus])
+        statuses = pd.Index([status.name.lower() for status in JointStatus])
         table = {
             "frame": np.repeat(np.arange(n_time), n_joints),
             "time_s": np.repeat(self.time_s, n_joints),
             "joint": pd.Categorical.from_codes(
-                np.tile(np.arange(n_joints), n_time), categories=list(self.skeleton.joints)
+                np.tile(np.arange(n_joints), n_time), categories=pd.Index(self.skeleton.joints)
             ),
             **{f"{axis}_m": self.position[..., i].ravel() for i, axis in enumerate("xyz")},
-            "status": pd.Categorical.from_codes(self.status.ravel(), categories=list(names)),
+            "status": pd.Categorical.from_codes(self.status.ravel(), categories=statuses),
         }
         for s, source in enumerate(self.sources):
             table[f"residual_m:{source}"] = self.residual[:, s].ravel()
