@@ -1,0 +1,1 @@
+"""Compiled kernels: pure functions over arrays that know joints and bones, not takes."""

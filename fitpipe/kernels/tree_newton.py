@@ -1,0 +1,331 @@
+"""Per-frame fit of rigid bones on a tree: Newton's method with exact curvature, O(joints) a step.
+
+Minimises J0(x) = sum_i 1/2 h_i |x_i - m_i|^2 subject to |x_child - x_parent| = L for every bone.
+Lengths hold by construction (x_child = x_parent + L n, |n| = 1), so each step is one leaf-to-root
+elimination and one root-to-leaf substitution; see `tree_lanes` for the algebra.
+"""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+# (Numba infers the types of compiled functions; the Python faces are annotated.)
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fitpipe.kernels import tree_frames as frames
+from fitpipe.kernels import tree_lanes as lanes
+from fitpipe.kernels._jit import kernel
+from fitpipe.kernels.tree_frames import Lane, Out, Tree
+from fitpipe.kernels.tree_lanes import BLOCK, LANES
+from fitpipe.kernels.tree_restart import N_STARTS, keep_best, propose
+from fitpipe.kernels.tree_start import fill_directions
+
+Float = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
+
+ARMIJO = 1e-4
+SHORTEST_TAU = 1e-12
+ROUNDING = 1e-15  # of J0 a joint: what a sum of squares may rise by without having risen
+RESTARTS = 3
+RESTART_BLOCK = 256  # frames restarted together
+RESTART_TOLERANCE_M = 1e-9
+CHUNK = 2048  # frames handed to a thread at a time
+DEFAULT_REST = (0.0, 0.0, 1.0)
+
+
+class TreeFit(NamedTuple):
+    """What `fit_tree` returns; NaN where a joint or bone is absent from a frame."""
+
+    position: Float  # (frame, joint, 3) metres
+    active: npt.NDArray[np.bool_]  # (frame, joint) observed, or carried by bones
+    objective: Float  # (frame,) sum of 1/2 h |x - m|^2
+    iterations: Int  # (frame,) Newton steps tried
+    outcome: Int  # (frame,) a code of `tree_frames`
+    multiplier: Float  # (frame, joint) of |x_joint - x_parent| - L; NaN for a root
+    worst_bone_error: Float  # (frame,) metres
+
+
+@kernel()
+def new_state(n_joints):
+    return Lane(
+        np.zeros((n_joints + 1) * BLOCK),
+        np.zeros(lanes.LANE_BLOCK),
+        np.zeros((LANES, n_joints), np.bool_),
+        np.empty((n_joints, 3)),
+        np.full(LANES, -1),
+        np.zeros(LANES, np.int64),
+        np.zeros(LANES),
+        np.zeros(LANES),
+        np.zeros((LANES, 3)),
+    )
+
+
+@kernel()
+def sweep_down(blocks, sums, tree):
+    """Take the step (times tau) in every lane and sum the objective."""
+    for at in range(LANES):
+        sums[lanes.J * LANES + at] = 0.0
+    for i in range(tree.parent.shape[0]):
+        own = blocks[i * BLOCK : (i + 1) * BLOCK]
+        p = tree.parent[i]
+        if p < 0:
+            lanes.down_root(own, sums)
+            continue
+        up = blocks[p * BLOCK : (p + 1) * BLOCK]
+        if tree.message[i] < tree.parent.shape[0]:
+            lanes.down_inner(own, up, sums)
+        else:
+            lanes.down_leaf(own, up, sums)
+
+
+@kernel()
+def sweep_up(blocks, sums, tree):
+    """Eliminate from the leaves to the roots; the next step's pieces stay in the blocks."""
+    lanes.clear_sums(sums)
+    n_joints = tree.parent.shape[0]
+    for i in range(n_joints - 1, -1, -1):
+        own = blocks[i * BLOCK : (i + 1) * BLOCK]
+        m = tree.message[i]
+        child = blocks[m * BLOCK : (m + 1) * BLOCK]
+        if tree.parent[i] < 0:
+            lanes.up_root(own, child, sums)
+        elif m < n_joints:
+            lanes.up_inner(own, child, sums)
+        else:
+            lanes.up_leaf(own)
+        s = tree.adds_to[i]
+        if s >= 0:
+            lanes.add_message(blocks[s * BLOCK : (s + 1) * BLOCK], own)
+
+
+@kernel()
+def judge_step(state, at, tree):
+    """Accept the step lane `at` has just taken, or put it back and halve tau.
+
+    True if the lane can go on; False if tau has become too short to descend.
+    """
+    sums = state.sums
+    objective = sums[lanes.J * LANES + at]
+    if state.round[at] < 0:
+        state.round[at] = 0
+        state.objective[at] = objective
+        sums[lanes.TAU * LANES + at] = 1.0
+        return True
+    tau = sums[lanes.TAU * LANES + at]
+    before = state.objective[at]
+    bound = before - ARMIJO * tau * sums[lanes.DECREASE * LANES + at]
+    if objective <= bound + ROUNDING * tree.parent.shape[0] * before:
+        state.objective[at] = objective
+        sums[lanes.TAU * LANES + at] = 1.0
+        return True
+    frames.undo_step(state.blocks, at, tree.parent)
+    sums[lanes.TAU * LANES + at] = 0.5 * tau
+    return tau > SHORTEST_TAU
+
+
+@kernel()
+def run(
+    low, high, tree, length, target, stiffness, row, start, tolerance_m, max_iterations, state, out
+):
+    """Fit tasks low ... high - 1; task k is frame row[k] started from start[k]. Writes into `out`.
+
+    A lane that finishes takes the next frame from the queue at once. Lanes never read each other,
+    so a frame's result does not depend on its lane, its neighbours or the split into calls.
+    """
+    n_joints = length.shape[0]
+    next_task = low
+    state.task[:] = -1
+    can_go_on = np.ones(LANES, np.bool_)
+    while True:
+        busy = False
+        for at in range(LANES):
+            while state.task[at] < 0 and next_task < high:
+                observed = False
+                for i in range(n_joints):
+                    observed |= stiffness[row[next_task], i] > 0.0
+                if observed:
+                    state.task[at] = next_task
+                    frames.load(
+                        state,
+                        at,
+                        tree,
+                        length,
+                        target[row[next_task]],
+                        stiffness[row[next_task]],
+                        start[next_task],
+                        tolerance_m,
+                    )
+                else:
+                    frames.write_no_data(next_task, out)
+                next_task += 1
+            busy |= state.task[at] >= 0
+        if not busy:
+            return
+        sweep_down(state.blocks, state.sums, tree)
+        for at in range(LANES):
+            if state.task[at] >= 0:
+                can_go_on[at] = judge_step(state, at, tree)
+        sweep_up(state.blocks, state.sums, tree)
+        for at in range(LANES):
+            if state.task[at] < 0:
+                continue
+            if state.sums[lanes.STEP2 * LANES + at] <= state.close2[at]:
+                outcome = frames.CERTIFIED
+            elif not can_go_on[at]:
+                outcome = frames.STALLED
+            elif state.round[at] >= max_iterations:
+                outcome = frames.ITERATION_LIMIT
+            else:
+                state.round[at] += 1
+                continue
+            frames.write(state, at, tree, length, outcome, out)
+            state.task[at] = -1
+
+
+@kernel()
+def fill_and_run(
+    low, high, tree, length, target, stiffness, row, rest, last, start, fill,
+    tolerance_m, max_iterations, out,
+):  # fmt: skip
+    """What one thread does with one chunk of frames."""
+    if fill:
+        fill_directions(low, high, target, stiffness, length, tree.parent, rest, last, start)
+    state = new_state(length.shape[0])
+    run(low, high, tree, length, target, stiffness, row, start, tolerance_m, max_iterations,
+        state, out)  # fmt: skip
+
+
+def make_tree(parent: Int) -> Tree:
+    """Topology arrays of the kernel from the parent of every joint."""
+    n_joints = len(parent)
+    root = np.arange(n_joints)
+    message = np.full(n_joints, n_joints)
+    adds_to = np.full(n_joints, -1)
+    for i, p in enumerate(parent):
+        if p >= 0:
+            root[i] = root[p]
+            message[p] = i  # ends as the last child, which is eliminated first
+    for i, p in enumerate(parent):
+        if p >= 0 and message[p] != i:
+            adds_to[i] = message[p]
+    return Tree(np.asarray(parent, dtype=np.int64), root, message, adds_to)
+
+
+def new_out(n_tasks: int, n_joints: int) -> Out:
+    return Out(
+        np.empty((n_tasks, n_joints, 3)),
+        np.empty((n_tasks, n_joints), np.bool_),
+        np.empty(n_tasks),
+        np.empty(n_tasks, np.int64),
+        np.empty(n_tasks, np.int64),
+        np.empty((n_tasks, n_joints)),
+        np.empty(n_tasks),
+    )
+
+
+def fit_tree(
+    target: Float,
+    stiffness: Float,
+    length: Float,
+    parent: Int,
+    *,
+    start: Float | None = None,
+    rest: Float | None = None,
+    last: Float | None = None,
+    tolerance_m: float = 1e-7,
+    max_iterations: int = 100,
+    restarts: int = RESTARTS,
+    n_threads: int = 1,
+) -> TreeFit:
+    """Fit every frame on its own; the result does not depend on blocks, order or threads.
+
+    Parameters
+    ----------
+    target : ndarray, shape (frame, joint, 3), metres
+        Weighted mean of the observations; finite wherever `stiffness` is above 0.
+    stiffness : ndarray, shape (frame, joint)
+        h = 2 x the sum of weights; 0 = not observed.
+    length : ndarray, shape (joint,), metres
+        Of the bone from the parent to this joint; a root's entry is ignored. 0 makes one point of
+        both joints.
+    parent : ndarray of int, shape (joint,)
+        -1 for a root (several make a forest); parents come before their children.
+    start : ndarray, shape (frame, joint, 3), optional
+        Unit directions to start from; by default those of `tree_start.fill_directions`.
+    rest : ndarray, shape (joint, 3), optional
+        Unit directions used where no frame defines one, and tried in hard frames.
+    last : ndarray, shape (joint, 3), optional
+        `tree_start.last_directions` of the block of frames before this one.
+    tolerance_m : float
+        A frame has arrived when its Newton step is below a tenth of this (or below rounding).
+    max_iterations : int
+        Newton steps a start may take, rejected ones included.
+    restarts : int
+        Rounds of other starts for frames without certificate; the later rounds only for frames that
+        the one before improved.
+    n_threads : int
+        Cores to use; 0 = all.
+
+    Returns
+    -------
+    TreeFit
+
+    References
+    ----------
+    Featherstone (2008), Rigid Body Dynamics Algorithms, ch. 6, for elimination from leaf to root.
+    """
+    parent = np.ascontiguousarray(parent, dtype=np.int64)
+    target, stiffness, length = (
+        np.ascontiguousarray(a, dtype=np.float64) for a in (target, stiffness, length)
+    )
+    n_frames, n_joints = stiffness.shape
+    tree = make_tree(parent)
+    out = new_out(n_frames, n_joints)
+    if rest is None:
+        rest = np.tile(np.array(DEFAULT_REST), (n_joints, 1))
+    rest = np.ascontiguousarray(rest, dtype=np.float64)
+    known = np.full((n_joints, 3), np.nan) if last is None else last
+    known = np.ascontiguousarray(known, dtype=np.float64)
+    fill = start is None
+    first = np.empty((n_frames, n_joints, 3)) if start is None else start
+    first = np.ascontiguousarray(first, dtype=np.float64)
+    n_threads = n_threads or os.cpu_count() or 1
+
+    def run_all(row: Int, start: Float, fill: bool, tolerance_m: float, out: Out) -> None:
+        def run_chunk(low: int) -> None:
+            fill_and_run(
+                low, min(low + CHUNK, len(row)), tree, length, target, stiffness, row, rest, known,
+                start, fill, tolerance_m, max_iterations, out,
+            )  # fmt: skip
+
+        chunks = range(0, len(row), CHUNK)
+        if n_threads == 1 or len(chunks) < 2:
+            for low in chunks:
+                run_chunk(low)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(run_chunk, chunks))
+
+    run_all(np.arange(n_frames), first, fill, tolerance_m, out)
+    open_rows = np.flatnonzero(out.outcome > frames.CERTIFIED)
+    for attempt in range(restarts):
+        still_open = []
+        for rows in np.array_split(open_rows, -(-len(open_rows) // RESTART_BLOCK) or 1):
+            if not len(rows):
+                continue
+            again = np.empty((len(rows) * N_STARTS, n_joints, 3))
+            propose(rows, attempt, stiffness, length, parent, rest, first, out, again)
+            tried = new_out(len(again), n_joints)
+            # Tighter, because a certificate at the edge of definiteness needs exact multipliers.
+            tight = min(tolerance_m, RESTART_TOLERANCE_M)
+            run_all(np.repeat(rows, N_STARTS), again, False, tight, tried)
+            improved = np.empty(len(rows), np.bool_)
+            keep_best(rows, tried, out, improved)
+            still_open.append(rows[improved & (out.outcome[rows] > frames.CERTIFIED)])
+        open_rows = np.concatenate(still_open) if still_open else open_rows[:0]
+    return TreeFit(*out)
