@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ class Skeleton:
     joints: tuple[str, ...]
     parents: tuple[int, ...]
     bone_length_m: FloatArray | None = None
-    rest_direction: FloatArray = _DOWN
+    rest_direction: FloatArray = field(default_factory=lambda: _DOWN)
     mirror: tuple[tuple[int, int], ...] = ()
     rigid_pairs: tuple[tuple[int, int], ...] = ()
 
@@ -83,7 +83,9 @@ class Skeleton:
             if faults.unless(
                 bool(np.all(norm > 1e-9)), "rest_direction has a vector of length zero"
             ):
-                rest = frozen(rest / norm[:, None])
+                # unit vectors stay as they are, so that a skeleton read back is the same one
+                is_unit = np.abs(norm - 1) < 1e-12
+                rest = frozen(rest / np.where(is_unit, 1.0, norm)[:, None])
         for what in ("mirror", "rigid_pairs"):
             pairs = tuple((int(i), int(j)) for i, j in getattr(self, what))
             bad = [
