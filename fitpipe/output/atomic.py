@@ -1,0 +1,141 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Final
+
+from fitpipe.errors import OutputError
+
+_REPLACE_WAITS_S: Final = (0.05, 0.1, 0.2, 0.4)
+
+_REASONS: Final[dict[int, tuple[str, str | None]]] = {
+    errno.EACCES: ("permission denied", "close programs that use it, or choose another folder"),
+    errno.EPERM: ("permission denied", "close programs that use it, or choose another folder"),
+    errno.EBUSY: ("it is in use by another program", "close that program and try again"),
+    errno.ENOSPC: ("the disk is full", "free some space or choose another folder"),
+    errno.EDQUOT: ("the disk quota is used up", "free some space or choose another folder"),
+    errno.EFBIG: ("the file is larger than the system allows", "choose another folder"),
+    errno.EROFS: ("the file system is read-only", "choose another folder"),
+    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
+}
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part of either.
+
+    The data go to a part file in the same folder (its name starts with ``.`` and ends with
+    ``.part``), reach the disk, and take the place of the old file in one step. Folders that are
+    missing are made. A link is followed, so it goes on pointing to the file.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written; the part file is gone and the old file as it was.
+    """
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if target.is_dir():
+        raise OutputError(
+            "cannot be written: it is a folder, expected the name of a file",
+            path=path,
+            hint="add a file name such as fit.h5",
+        )
+    make_folder(target.parent)
+    part = _part_of(target)
+    try:
+        try:
+            with part.open("xb") as handle:
+                handle.write(data)
+                handle.flush()
+                os.fsync(handle.fileno())
+            _replace(part, target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise _refused(error, path) from error
+
+
+def check_writable(folder: str | Path) -> None:
+    """Make sure that files can be written into a folder; it is made if it is missing.
+
+    Raises
+    ------
+    OutputError
+        It cannot be made or written into.
+    """
+    folder = Path(folder)
+    make_folder(folder)
+    probe = _part_of(folder / "probe")
+    try:
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        raise _refused(error, folder) from error
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, where they are missing.
+
+    Raises
+    ------
+    OutputError
+        A file is in the way, or the system refuses.
+    """
+    for above in (folder, *folder.parents):
+        if above.is_dir():
+            break
+        if above.exists():
+            raise OutputError(
+                f"cannot be used as a folder: {above.name} is a file",
+                path=folder,
+                hint="choose another folder, or move that file",
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _refused(error, folder) from error
+
+
+def _part_of(target: Path) -> Path:
+    # the random middle keeps two writers apart; the cut keeps the name within 255 bytes
+    return target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
+
+
+def _replace(part: Path, target: Path) -> None:
+    for wait_s in _REPLACE_WAITS_S:
+        try:
+            os.replace(part, target)
+        except PermissionError:
+            # on Windows a reader or a virus scanner holds the old file for a moment
+            time.sleep(wait_s)
+        else:
+            return
+    os.replace(part, target)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name reach the disk as well."""
+    if os.name == "nt":  # Windows cannot open a folder to sync it
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        # the file is in place; folders nobody may list and some network shares cannot be synced
+        if error.errno not in (errno.EACCES, errno.EINVAL, errno.ENOTSUP):
+            raise
+
+
+def _refused(error: OSError, path: Path) -> OutputError:
+    unknown = (error.strerror or str(error), None)
+    reason, hint = _REASONS.get(error.errno or 0, unknown)
+    return OutputError(f"cannot be written: {reason}", path=path, hint=hint)
