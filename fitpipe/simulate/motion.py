@@ -8,6 +8,7 @@ ankle flex by turns about -X.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -98,10 +99,8 @@ def walk(
     sway = 0.02 * size * np.sin(phase)
     height = offset_m[0, 1] + size * (-0.008 - 0.013 * np.cos(2 * phase))
     left = np.stack([np.cos(heading), np.zeros(n_frames), -np.sin(heading)], axis=1)
-    if np.isinf(radius_m):
-        path = np.outer(time_s * speed_m_s, [0.0, 0.0, 1.0])
-    else:
-        path = -radius_m * left
+    ahead = np.outer(time_s * speed_m_s, [0.0, 0.0, 1.0])
+    path = ahead if np.isinf(radius_m) else -radius_m * left
     root_m = path + sway[:, None] * left
     root_m[:, 1] = height
     return _motion(skeleton, offset_m, time_s, root_m, turn)
@@ -217,7 +216,7 @@ def _periodic(share: FloatArray, knots_deg: Sequence[tuple[float, float]]) -> Fl
 def _course(clock: FloatArray, *keys: tuple[float, float]) -> FloatArray:
     """Minimum-jerk moves from key to key (time, value), at rest in each; zero at both ends."""
     value = np.zeros_like(clock)
-    for (t0, v0), (t1, v1) in zip(keys, keys[1:], strict=False):
+    for (t0, v0), (t1, v1) in pairwise(keys):
         u = np.clip((clock - t0) / (t1 - t0), 0.0, 1.0)
         # Flash and Hogan (1985), doi:10.1523/JNEUROSCI.05-07-01688.1985
         value += (v1 - v0) * u**3 * (10 - 15 * u + 6 * u**2)

@@ -90,8 +90,8 @@ class DepthSensor:
     name: str
     R_world_sensor: FloatArray
     t_world_m: FloatArray
-    noise_along_at_2m_m: float = 0.010
-    noise_across_at_2m_m: float = 0.005
+    noise_along_at_2m_m: float = 0.006
+    noise_across_at_2m_m: float = 0.004
     surface_share: float = 0.4
     hidden_noise_factor: float = 3.0
     hidden_confidence: float = 0.2
