@@ -1,1 +1,7 @@
+"""Leads the labels of a take to the joints of a skeleton."""
 
+from fitpipe.mapping.markerset import MarkerSet, Recipe
+from fitpipe.mapping.propose import Proposal, propose_markersets
+from fitpipe.mapping.take import map_take
+
+__all__ = ["MarkerSet", "Proposal", "Recipe", "map_take", "propose_markersets"]

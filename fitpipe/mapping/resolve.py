@@ -1,0 +1,65 @@
+"""Decides which columns of a take each joint is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fitpipe.arrays import BoolArray
+from fitpipe.mapping.labels import LabelIndex
+from fitpipe.mapping.markerset import MarkerSet, Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The recipe taken for a joint, and the columns its labels are in."""
+
+    recipe: Recipe
+    columns: tuple[int, ...]
+    is_first: bool
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What a marker set finds among the labels of one subject.
+
+    Parameters
+    ----------
+    choices : dict of str to Choice
+        The joints that can be made.
+    missing : dict of str to tuple of str
+        Labels that are lacking for each joint that cannot: of its recipe that lacks fewest.
+    unclear : dict of str to tuple of int
+        Labels that several columns answer to.
+    """
+
+    choices: dict[str, Choice]
+    missing: dict[str, tuple[str, ...]]
+    unclear: dict[str, tuple[int, ...]]
+
+
+def resolve(
+    markerset: MarkerSet, index: LabelIndex, is_seen: BoolArray | None = None
+) -> Resolution:
+    """Choose the recipe of every joint.
+
+    The first alternative whose labels are all there is taken for the whole take, so that a bone
+    is measured between the same points in every frame. Alternatives with a label that
+    ``is_seen`` (one entry per column) says is never seen come after all others.
+    """
+    hits = {label: index.find(label, markerset.alias.get(label, ())) for label in markerset.labels}
+    unclear = {label: columns for label, columns in hits.items() if len(columns) > 1}
+    choices: dict[str, Choice] = {}
+    missing: dict[str, tuple[str, ...]] = {}
+    for joint, recipes in markerset.recipes.items():
+        whole = [r for r in recipes if all(hits[label] for label in r.labels)]
+        if not whole:
+            lacking = [tuple(lb for lb in r.labels if not hits[lb]) for r in recipes]
+            missing[joint] = min(lacking, key=len)
+            continue
+        made = [
+            Choice(r, tuple(hits[lb][0] for lb in r.labels), is_first=r is recipes[0])
+            for r in whole
+        ]
+        seen = [c for c in made if is_seen is None or all(is_seen[i] for i in c.columns)]
+        choices[joint] = (seen or made)[0]
+    return Resolution(choices, missing, unclear)

@@ -1,0 +1,254 @@
+"""Carries a take from its labels to the joints of a skeleton."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fitpipe.arrays import FloatArray
+from fitpipe.errors import MappingError, nearest_names, suggest
+from fitpipe.mapping.labels import LabelIndex, choose_subject
+from fitpipe.mapping.markerset import MarkerSet
+from fitpipe.mapping.propose import Proposal, propose_markersets
+from fitpipe.mapping.resolve import Resolution, resolve
+from fitpipe.records import Finding, Skeleton, Take
+
+_FEWEST_BY_NAME = 2  # joints that must be found by their own names before a take is taken so
+_N_LISTED = 40
+_N_NAMED = 6
+
+
+def map_take(
+    take: Take,
+    markerset: MarkerSet | Mapping[str, Any] | str | Path | None,
+    skeleton: Skeleton,
+    *,
+    subject: str | None = None,
+) -> Take:
+    """The take with the joints of a skeleton in place of its labels.
+
+    Parameters
+    ----------
+    take : Take
+        With the labels as they were read.
+    markerset : MarkerSet, mapping, str, Path or None
+        Anything ``MarkerSet.make`` takes. None: each joint is the label of its own name, letter
+        case and separators ignored; joints without one are absent.
+    skeleton : Skeleton
+    subject : str, optional
+        Which subject's labels to take, where a file holds several (``"Anna"`` for
+        ``"Anna:LASI"``).
+
+    Returns
+    -------
+    Take
+        Labels are ``skeleton.joints``, in their order. A joint is NaN in a frame where any of
+        its labels is missing: a mean of what is left would jump, and change every bone at it.
+        Its confidence is the lowest among its labels; 0 for absent joints. ``repairs`` tells
+        which prefix was removed, which spellings were bridged, which joints are absent and which
+        labels went unused.
+
+    Raises
+    ------
+    MappingError
+        Labels that joints need are not there (all listed, with near names), several labels or
+        subjects answer to one name, or the marker set speaks of joints the skeleton lacks.
+    ConfigError
+        There is no such preset or file.
+    """
+    by_name = markerset is None
+    if markerset is None:
+        rules = MarkerSet.own_names(skeleton.joints, skeleton=skeleton.name)
+    else:
+        rules = MarkerSet.make(markerset)
+    _check_joints(rules, skeleton)
+    index = choose_subject(take.labels, rules, subject=subject, take=take.source)
+    is_seen = np.any(take.is_observed, axis=0)
+    found = resolve(rules, index, is_seen)
+    # only marker sets that would map the take as it is are worth a hint
+    proposals = propose_markersets(tuple(index.columns), skeleton.name)
+    best = next((proposal for proposal in proposals if not proposal.missing), None)
+    _check_found(take, rules, skeleton, index, found, best, by_name=by_name)
+
+    position, confidence = _joints(take, found, skeleton)
+    mapped = replace(
+        take, labels=skeleton.joints, position_m=position, confidence=confidence, repairs=()
+    )
+    findings = [
+        *_label_findings(rules, index, found),
+        *_joint_findings(rules, skeleton, found, best, by_name=by_name),
+        *_never_seen(mapped, found),
+    ]
+    return mapped.with_findings([*take.repairs, *findings])
+
+
+def _joints(
+    take: Take, found: Resolution, skeleton: Skeleton
+) -> tuple[FloatArray, FloatArray | None]:
+    """Position (time, joint, 3) and confidence (time, joint) of every joint."""
+    position = np.full((take.n_frames, skeleton.n_joints, 3), np.nan)
+    confidence = None
+    if take.confidence is not None:
+        confidence = np.zeros((take.n_frames, skeleton.n_joints))
+    for joint, choice in found.choices.items():
+        j = skeleton.joints.index(joint)
+        position[:, j] = sum(
+            weight * take.position_m[:, column]
+            for weight, column in zip(choice.recipe.weights, choice.columns, strict=True)
+        )
+        if confidence is not None and take.confidence is not None:
+            confidence[:, j] = take.confidence[:, list(choice.columns)].min(axis=1)
+    return position, confidence
+
+
+def _check_joints(rules: MarkerSet, skeleton: Skeleton) -> None:
+    unknown = [joint for joint in rules.recipes if joint not in skeleton.joints]
+    if unknown:
+        raise MappingError(
+            f"marker set {rules.name!r} speaks of joints that skeleton {skeleton.name!r} lacks",
+            faults=[f"{joint!r}; {suggest(joint, skeleton.joints)}" for joint in unknown],
+        )
+
+
+def _check_found(
+    take: Take,
+    rules: MarkerSet,
+    skeleton: Skeleton,
+    index: LabelIndex,
+    found: Resolution,
+    best: Proposal | None,
+    *,
+    by_name: bool,
+) -> None:
+    """Raise one MappingError with everything that keeps the take from being mapped."""
+    path = take.origin.path or None
+    needed = [joint for joint in found.missing if joint not in rules.optional]
+    faults = [
+        f"{label!r} could be {_some(take.labels[i] for i in columns)}; rename all but one"
+        for label, columns in found.unclear.items()
+    ]
+    faults += _missing_faults(found, needed, index)
+    better = ""
+    if best is not None and best.n_mapped > len(found.choices):
+        better = f"; markerset={best.markerset!r} maps {best.n_mapped} of {best.n_joints} joints"
+    hint = f"the take has {_listed(index)}{better}"
+    if faults:
+        raise MappingError(
+            f"take {take.source!r} does not fit marker set {rules.name!r}",
+            path=path,
+            faults=faults,
+            hint=hint,
+        )
+    fewest = min(_FEWEST_BY_NAME, skeleton.n_joints) if by_name else 1
+    if len(found.choices) < fewest:
+        n = len(found.choices) or "none"
+        wanted = f"the joints of skeleton {skeleton.name!r}: {_some(skeleton.joints)}"
+        if not by_name:
+            wanted = f"the labels of marker set {rules.name!r}: {_some(rules.labels)}"
+        raise MappingError(
+            f"{n} of the labels of take {take.source!r} is among {wanted}", path=path, hint=hint
+        )
+
+
+def _missing_faults(found: Resolution, joints: Iterable[str], index: LabelIndex) -> list[str]:
+    """One fault per label that is lacking, with the joints that need it and near names."""
+    needed_by: dict[str, list[str]] = {}
+    for joint in joints:
+        for label in found.missing[joint]:
+            needed_by.setdefault(label, []).append(joint)
+    faults = []
+    for label, needing in needed_by.items():
+        near = nearest_names(label, index.labels if ":" in label else index.columns)
+        tail = f"; nearest: {_some(near)}" if near else ""
+        faults.append(f"no label {label!r}, needed for {', '.join(needing)}{tail}")
+    return faults
+
+
+def _label_findings(rules: MarkerSet, index: LabelIndex, found: Resolution) -> Iterable[Finding]:
+    """What was done about prefixes, spellings, and labels nobody asked for."""
+    if index.prefix:
+        yield Finding(
+            f"{len(index.columns)} labels start with {index.prefix!r}", "prefix removed", "note"
+        )
+    used: dict[int, str] = {}
+    for choice in found.choices.values():
+        used |= dict(zip(choice.columns, choice.recipe.labels, strict=True))
+    respelt = [
+        f"{index.labels[column]!r} for {label!r}"
+        for column, label in used.items()
+        if index.labels[column] not in (label, index.prefix + label)
+    ]
+    if respelt:
+        yield Finding(
+            f"{len(respelt)} labels are spelt in another way: {_some(respelt, quote=False)}",
+            "taken as the same",
+            "note",
+        )
+    unused = [label for column, label in enumerate(index.labels) if column not in used]
+    if unused:
+        yield Finding(
+            f"{len(unused)} labels are not used by marker set {rules.name!r}: {_some(unused)}",
+            "ignored",
+            "note",
+        )
+
+
+def _joint_findings(
+    rules: MarkerSet,
+    skeleton: Skeleton,
+    found: Resolution,
+    best: Proposal | None,
+    *,
+    by_name: bool,
+) -> Iterable[Finding]:
+    """Which joints are absent, and which are made in a way that was not the first choice."""
+    second = [
+        f"{joint} from {' + '.join(choice.recipe.labels)}"
+        for joint, choice in found.choices.items()
+        if not choice.is_first
+    ]
+    if second:
+        yield Finding(
+            f"labels for the first way to make {len(second)} joints are not there",
+            f"made another way: {'; '.join(second)}",
+            "note",
+        )
+    absent = [joint for joint in skeleton.joints if joint not in found.choices]
+    if absent:
+        otherwise = ""
+        if best is not None and best.n_mapped > len(found.choices):
+            otherwise = f"markerset={best.markerset!r} maps {best.n_mapped} joints"
+        yield Finding(
+            f"{len(absent)} joints of skeleton {skeleton.name!r} have no label: "
+            + ", ".join(absent),
+            "absent",
+            "warning" if by_name or set(absent) & set(rules.recipes) else "note",
+            otherwise,
+        )
+
+
+def _never_seen(mapped: Take, found: Resolution) -> Iterable[Finding]:
+    never = [j for j in found.choices if not mapped.is_observed[:, mapped.index(j)].any()]
+    if never:
+        yield Finding(
+            f"{len(never)} joints have labels that are never seen in one frame together: "
+            + ", ".join(never),
+            "absent",
+        )
+
+
+def _some(names: Iterable[str], *, quote: bool = True) -> str:
+    """The first few names, and how many more there are."""
+    names = [repr(name) if quote else name for name in names]
+    more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
+    return ", ".join(names[:_N_NAMED]) + more
+
+
+def _listed(index: LabelIndex) -> str:
+    names = list(index.columns)
+    more = f" and {len(names) - _N_LISTED} more" if len(names) > _N_LISTED else ""
+    return f"{len(names)} labels: {', '.join(names[:_N_LISTED])}{more}"
