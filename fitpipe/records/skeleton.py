@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fitpipe.arrays import FloatArray, IntArray, frozen
-from fitpipe.config.presets import load_preset
+from fitpipe.config.skeleton_preset import load_skeleton_preset
 from fitpipe.errors import RecordError, suggest
 from fitpipe.records.checks import Faults
 
@@ -122,32 +120,24 @@ class Skeleton:
         RecordError
             Its joints do not make a skeleton.
         """
-        return cls.from_table(load_preset("skeletons", name))
-
-    @classmethod
-    def from_table(cls, table: Mapping[str, Any]) -> Skeleton:
-        """Skeleton from the tables of a preset file (see fitpipe/presets/skeletons)."""
-        rows = table["joint"]
-        joints = [row["name"] for row in rows]
+        preset = load_skeleton_preset(name)
+        joints = [row.name for row in preset.joint]
         index = {joint: i for i, joint in enumerate(joints)}
-        where = f"skeleton {table['name']!r}"
 
         def at(joint: str) -> int:
             if joint not in index:
-                raise RecordError(f"{where}: no joint {joint!r}", hint=suggest(joint, joints))
+                raise RecordError(
+                    f"skeleton {preset.name!r}: no joint {joint!r}", hint=suggest(joint, joints)
+                )
             return index[joint]
 
-        pairs = {
-            key: tuple((at(a), at(b)) for a, b in table.get(key, ()))
-            for key in ("mirror", "rigid_pairs")
-        }
         return cls(
-            name=table["name"],
+            name=preset.name,
             joints=tuple(joints),
-            parents=tuple(at(row["parent"]) if "parent" in row else -1 for row in rows),
-            rest_direction=np.array([row.get("rest", _DOWN) for row in rows], dtype=np.float64),
-            mirror=pairs["mirror"],
-            rigid_pairs=pairs["rigid_pairs"],
+            parents=tuple(-1 if row.parent is None else at(row.parent) for row in preset.joint),
+            rest_direction=np.array([row.rest for row in preset.joint]),
+            mirror=tuple((at(a), at(b)) for a, b in preset.mirror),
+            rigid_pairs=tuple((at(a), at(b)) for a, b in preset.rigid_pairs),
         )
 
     @property
