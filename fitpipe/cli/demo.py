@@ -1,4 +1,4 @@
-"""``fitpipe demo``: the main job on the takes that come with fitpipe, and its error to the truth."""
+"""``fitpipe demo``: the main job on the takes that come with fitpipe, against the truth."""
 
 from __future__ import annotations
 
