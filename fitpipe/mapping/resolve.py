@@ -27,7 +27,8 @@ class Resolution:
     choices : dict of str to Choice
         The joints that can be made.
     missing : dict of str to tuple of str
-        Labels that are lacking for each joint that cannot: of its recipe that lacks fewest.
+        Labels that are lacking for each joint that cannot: of the recipe with the largest share
+        of its labels there.
     unclear : dict of str to tuple of int
         Labels that several columns answer to.
     """
@@ -53,8 +54,10 @@ def resolve(
     for joint, recipes in markerset.recipes.items():
         whole = [r for r in recipes if all(hits[label] for label in r.labels)]
         if not whole:
-            lacking = [tuple(lb for lb in r.labels if not hits[lb]) for r in recipes]
-            missing[joint] = min(lacking, key=len)
+            nearest = max(
+                recipes, key=lambda r: sum(bool(hits[lb]) for lb in r.labels) / len(r.labels)
+            )
+            missing[joint] = tuple(label for label in nearest.labels if not hits[label])
             continue
         made = [
             Choice(r, tuple(hits[lb][0] for lb in r.labels), is_first=r is recipes[0])

@@ -145,7 +145,7 @@ def _check_found(
         )
     fewest = min(_FEWEST_BY_NAME, skeleton.n_joints) if by_name else 1
     if len(found.choices) < fewest:
-        n = len(found.choices) or "none"
+        n = f"only {len(found.choices)}" if found.choices else "none"
         wanted = f"the joints of skeleton {skeleton.name!r}: {_some(skeleton.joints)}"
         if not by_name:
             wanted = f"the labels of marker set {rules.name!r}: {_some(rules.labels)}"
@@ -172,7 +172,9 @@ def _label_findings(rules: MarkerSet, index: LabelIndex, found: Resolution) -> I
     """What was done about prefixes, spellings, and labels nobody asked for."""
     if index.prefix:
         yield Finding(
-            f"{len(index.columns)} labels start with {index.prefix!r}", "prefix removed", "note"
+            f"labels that start with {index.prefix!r} ({len(index.columns)})",
+            "prefix removed",
+            "note",
         )
     used: dict[int, str] = {}
     for choice in found.choices.values():
@@ -184,14 +186,14 @@ def _label_findings(rules: MarkerSet, index: LabelIndex, found: Resolution) -> I
     ]
     if respelt:
         yield Finding(
-            f"{len(respelt)} labels are spelt in another way: {_some(respelt, quote=False)}",
+            f"labels spelt in another way ({len(respelt)}): {_some(respelt, quote=False)}",
             "taken as the same",
             "note",
         )
     unused = [label for column, label in enumerate(index.labels) if column not in used]
     if unused:
         yield Finding(
-            f"{len(unused)} labels are not used by marker set {rules.name!r}: {_some(unused)}",
+            f"labels not used by marker set {rules.name!r} ({len(unused)}): {_some(unused)}",
             "ignored",
             "note",
         )
@@ -213,7 +215,7 @@ def _joint_findings(
     ]
     if second:
         yield Finding(
-            f"labels for the first way to make {len(second)} joints are not there",
+            f"joints whose first choice of labels is not there ({len(second)})",
             f"made another way: {'; '.join(second)}",
             "note",
         )
@@ -223,7 +225,7 @@ def _joint_findings(
         if best is not None and best.n_mapped > len(found.choices):
             otherwise = f"markerset={best.markerset!r} maps {best.n_mapped} joints"
         yield Finding(
-            f"{len(absent)} joints of skeleton {skeleton.name!r} have no label: "
+            f"joints of skeleton {skeleton.name!r} without a label ({len(absent)}): "
             + ", ".join(absent),
             "absent",
             "warning" if by_name or set(absent) & set(rules.recipes) else "note",
@@ -235,7 +237,7 @@ def _never_seen(mapped: Take, found: Resolution) -> Iterable[Finding]:
     never = [j for j in found.choices if not mapped.is_observed[:, mapped.index(j)].any()]
     if never:
         yield Finding(
-            f"{len(never)} joints have labels that are never seen in one frame together: "
+            f"joints whose labels are never seen in one frame together ({len(never)}): "
             + ", ".join(never),
             "absent",
         )

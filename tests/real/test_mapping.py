@@ -1,0 +1,139 @@
+"""Marker sets on real takes: human bones, left on the person's left, near the vendor's joints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ezc3d
+import numpy as np
+import pandas as pd
+import pytest
+
+from fitpipe.mapping import map_take, propose_markersets
+from fitpipe.records import Skeleton, Take
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+SKELETON = Skeleton.preset("kinect20")
+PIG_WALK = "btkdata/PiG_Motion-FlatFoot-Full.c3d"
+PIG_39 = "pycgm/Movement_trial.c3d"
+TAKES = [
+    (PIG_WALK, "pig39"),
+    (PIG_39, "pig39"),
+    ("pycgm/Sample_Static.c3d", "pig39"),
+    ("biomechzoo/HC002D06.c3d", "pig39"),  # SACR in place of LPSI and RPSI
+    ("nimblephysics/cmu_02_05.c3d", "cmu41"),
+    ("nimblephysics/cmu_dribble_shoot_basketball.c3d", "cmu41"),
+    ("btkdata/MOTEK_ballet_reduced.trc", "cmu41"),
+    ("kinectmultitrack/Study_4_Kinect_0_Time_1_17_51_PM.csv.gz", "kinect25"),
+    ("pose2sim_blender/Pose2Sim_markers.trc", "halpe26"),
+]
+# metres, wide enough for a child (1.3 m) and a tall adult, with joints on the skin
+BONES_M = {
+    ("Hip", "Knee"): (0.30, 0.55),
+    ("Knee", "Ankle"): (0.28, 0.50),
+    ("Ankle", "Foot"): (0.05, 0.25),
+    ("Shoulder", "Elbow"): (0.20, 0.42),
+    ("Elbow", "Wrist"): (0.17, 0.32),
+}
+PAIRS = ("Hip", "Knee", "Ankle", "Foot", "Shoulder", "Elbow")
+
+
+def read(name: str) -> Take:
+    path = DATA / name
+    if not path.exists():
+        pytest.skip(f"recording {name} is not there")
+    readers = {"c3d": _read_c3d, "trc": _read_trc, "gz": _read_kinects}
+    labels, position, rate_hz = readers[path.suffix[1:].lower()](path)
+    missing = (position == 0).all(axis=-1) | ~np.isfinite(position).all(axis=-1)
+    position[missing] = np.nan
+    return Take("lab", tuple(labels), position, np.arange(len(position)) / rate_hz)
+
+
+def _read_c3d(path: Path) -> tuple[list[str], np.ndarray, float]:
+    file = ezc3d.c3d(str(path))
+    labels = file["parameters"]["POINT"]["LABELS"]["value"]
+    points = file["data"]["points"]
+    position = np.transpose(points[:3, : len(labels)], (2, 1, 0)) / 1000
+    labels = labels[: position.shape[1]]
+    return labels, position, float(file["parameters"]["POINT"]["RATE"]["value"][0])
+
+
+def _read_trc(path: Path) -> tuple[list[str], np.ndarray, float]:
+    lines = path.read_text().splitlines()
+    rate, unit = lines[2].split("\t")[0], lines[2].split("\t")[4]
+    labels = [label for label in lines[3].split("\t")[2:] if label.strip()]
+    rows = [[float(v) for v in line.split("\t")[2:] if v.strip()] for line in lines[5:] if line]
+    position = np.array([row for row in rows if row]).reshape(-1, len(labels), 3)
+    return labels, position * {"m": 1.0, "mm": 1e-3}[unit], float(rate)
+
+
+def _read_kinects(path: Path) -> tuple[list[str], np.ndarray, float]:
+    table = pd.read_csv(path, skipinitialspace=True)
+    table = table[table["Skeleton_Id"] == 0]
+    labels = [name.removesuffix("_X") for name in table.columns if name.endswith("_X")]
+    columns = [f"{label}_{axis}" for label in labels for axis in "XYZ"]
+    return labels, table[columns].to_numpy().reshape(-1, len(labels), 3), 30.0
+
+
+def at(take: Take, joint: str) -> np.ndarray:
+    return take.position_m[:, take.index(joint)]
+
+
+@pytest.mark.parametrize(("name", "markerset"), TAKES)
+def test_every_joint_of_the_marker_set_is_there_and_bones_are_human(
+    name: str, markerset: str
+) -> None:
+    take = read(name)
+    mapped = map_take(take, markerset, SKELETON)
+    expected = propose_markersets(take.labels)[0]
+    assert expected.markerset == markerset
+    assert mapped.is_observed.any(axis=0).sum() == expected.n_mapped
+    for (upper, lower), (low, high) in BONES_M.items():
+        for side in ("Left", "Right"):
+            bone = at(mapped, lower + side) - at(mapped, upper + side)
+            length = float(np.nanmedian(np.linalg.norm(bone, axis=1)))
+            assert low < length < high, f"{upper}{side}-{lower}{side} is {length:.3f} m"
+
+
+@pytest.mark.parametrize(("name", "markerset"), TAKES)
+def test_left_joints_lie_on_the_persons_left(name: str, markerset: str) -> None:
+    """Up runs from the ankles to the head and forward from ankle to toe; left is up × forward."""
+    mapped = map_take(read(name), markerset, SKELETON)
+    ankles = (at(mapped, "AnkleLeft") + at(mapped, "AnkleRight")) / 2
+    toes = (at(mapped, "FootLeft") + at(mapped, "FootRight")) / 2
+    left = np.cross(at(mapped, "Head") - ankles, toes - ankles)
+    for pair in PAIRS:
+        across = at(mapped, f"{pair}Left") - at(mapped, f"{pair}Right")
+        assert np.nanmedian(np.sum(across * left, axis=1)) > 0, pair
+
+
+@pytest.mark.parametrize("name", [PIG_WALK, PIG_39])
+def test_plug_in_gait_joints_lie_near_the_vendors_centres(name: str) -> None:
+    """Surface points stay as far from Vicon's joint centres (+Z up) as the preset says."""
+    take = read(name)
+    mapped = map_take(take, "pig39", SKELETON)
+    # Vicon's name of the centre, farthest level and farthest upright distance in metres
+    centres = {
+        "Hip": ("FEP", 0.025, 0.105),
+        "Knee": ("FEO", 0.085, 0.03),
+        "Ankle": ("TIO", 0.055, 0.03),
+        "Shoulder": ("CLO", 0.03, 0.065),
+        "Elbow": ("HUO", 0.06, 0.06),
+    }
+    for joint, (centre, level_m, upright_m) in centres.items():
+        for side in ("Left", "Right"):
+            off = at(mapped, joint + side) - at(take, side[0] + centre)
+            assert np.nanmedian(np.linalg.norm(off[:, :2], axis=1)) < level_m, joint + side
+            assert np.nanmedian(np.abs(off[:, 2])) < upright_m, joint + side
+
+
+def test_lower_body_plug_in_gait_maps_pelvis_and_legs() -> None:
+    mapped = map_take(read("btkdata/sample09_PlugInC3D.c3d"), "pig16", SKELETON)
+    seen = {j for j, s in zip(mapped.labels, mapped.is_observed.any(axis=0), strict=True) if s}
+    legs = {f"{joint}{side}" for joint in PAIRS[:4] for side in ("Left", "Right")}
+    assert seen == {"HipCenter"} | legs
+
+
+def test_subject_prefix_of_a_real_take_is_removed_and_told() -> None:
+    mapped = map_take(read("nimblephysics/cmu_02_05.c3d"), "cmu41", SKELETON)
+    assert any("'TakeoMonday:' (41): prefix removed" in str(finding) for finding in mapped.repairs)
