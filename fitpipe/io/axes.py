@@ -1,0 +1,82 @@
+"""Which way is up in a take, told from its labels or its extent."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+
+from fitpipe.arrays import FloatArray
+from fitpipe.records import Take
+
+_HIGH = re.compile(
+    r"head|fhd|bhd|hdf|hdb|nose|(^|[lr_.])(eye|ear)$|temp|^hv$|^occ$|cheec"
+    r"|neck|^[ct]v?7$|clav|shoulder|sho$|acro|stern|^strn$|^ij$|^px$",
+    re.IGNORECASE,
+)
+_LOW = re.compile(
+    r"foot|toe|heel|hee$|ank|fm[15]$|mt\d?$|mt[12356]|[1256]meta|calc|cal$|fcc$|fal$|tam$|ft\d$",
+    re.IGNORECASE,
+)
+_PELVIS = re.compile(r"hip|pelv|asi|psi|sacr|[lr]fep|^v\.?sac", re.IGNORECASE)
+_CLEAR = 0.7  # cosine to the axis above which a direction counts as along it
+_TALLER = 1.3  # a standing body is this much longer than wide
+
+
+def infer_up(take: Take) -> str:
+    """Signed axis that points up: from feet to head by their labels, else the largest extent.
+
+    Parameters
+    ----------
+    take : Take
+
+    Returns
+    -------
+    str
+        ``"+y"`` and the like; empty if neither labels nor extent tell. The extent has no sign:
+        what it tells is given as positive.
+    """
+    return up_from_labels(take.labels, take.position_m) or _up_from_extent(take.position_m)
+
+
+def up_from_labels(labels: tuple[str, ...], position: FloatArray) -> str:
+    """Signed axis from foot-like to head-like points; empty if the labels name none.
+
+    Parameters
+    ----------
+    labels : tuple of str
+    position : ndarray, shape (time, point, 3)
+        NaN where missing; any unit.
+    """
+    names = [re.split(r"[:]", label)[-1].strip() for label in labels]
+    low = [i for i, name in enumerate(names) if _LOW.search(name)]
+    high = [i for i, name in enumerate(names) if _HIGH.search(name) and i not in low]
+    if not high:
+        high = [i for i, name in enumerate(names) if _PELVIS.search(name) and i not in low]
+    if not high or not low:
+        return ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # frames without such a point give NaN
+        rise = np.nanmedian(position[:, high], axis=1) - np.nanmedian(position[:, low], axis=1)
+        direction = np.nanmedian(rise, axis=0)
+    length = float(np.linalg.norm(direction))
+    if not np.isfinite(length) or length == 0:
+        return ""
+    axis = int(np.argmax(np.abs(direction)))
+    if abs(direction[axis]) < _CLEAR * length:
+        return ""
+    return ("+" if direction[axis] > 0 else "-") + "xyz"[axis]
+
+
+def _up_from_extent(position: FloatArray) -> str:
+    seen = position[~np.isnan(position[..., 0]).all(axis=1)]
+    if seen.shape[1] < 3 or not len(seen):
+        return ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        extent = np.nanmedian(np.nanmax(seen, axis=1) - np.nanmin(seen, axis=1), axis=0)
+    second, largest = np.argsort(extent)[-2:]
+    if extent[largest] < _TALLER * extent[second]:
+        return ""
+    return "+" + "xyz"[largest]

@@ -1,0 +1,116 @@
+"""Turns rows of text into an array of numbers, whatever words stand for a missing one."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+
+from fitpipe.arrays import FloatArray
+from fitpipe.errors import InputError
+from fitpipe.io.textfile import FileHead
+from fitpipe.records import Finding
+
+# beside the words pandas knows (nan, NaN, NA, N/A, null, -nan, 1.#QNAN, 1.#IND, ...)
+_MISSING_WORDS = (
+    "NAN", "-NAN", "Nan", "nan(ind)", "-nan(ind)", "-nan(snan)", "1.#QNAN0", "-1.#QNAN0",
+    "1.#QNB", "1.#IND00", "-1.#IND00", "-", "--", "---", ".", "none", "missing",
+)  # fmt: skip
+
+
+def read_numbers(
+    lines: Sequence[str],
+    *,
+    n_columns: int,
+    separator: str = "\t",
+    decimal: str = ".",
+    first_row: int = 1,
+    use: Sequence[int] | None = None,
+) -> tuple[FloatArray, list[Finding]]:
+    """Parse rows of numbers; blanks and the usual words for "missing" become NaN.
+
+    Parameters
+    ----------
+    lines : sequence of str
+        One row each; blank rows are skipped.
+    n_columns : int
+        Width of the table; shorter rows end in NaN.
+    separator : str
+        Field separator; ``" "`` stands for any run of blanks.
+    first_row : int
+        Line number of the first row, for messages.
+    use : sequence of int, optional
+        Columns to read, all if None.
+
+    Returns
+    -------
+    table : ndarray, shape (row, column)
+        In the order of ``use``.
+    findings : list of Finding
+        Cells that are neither a number nor a word for missing (read as missing).
+    """
+    import pandas as pd
+
+    text = io.StringIO("\n".join(lines))
+    use = list(range(n_columns)) if use is None else list(use)
+    options: dict[str, object] = {
+        "sep": r"\s+" if separator == " " else separator,
+        "header": None,
+        "names": list(range(n_columns)),
+        "index_col": False,
+        "usecols": sorted(set(use)),
+        "decimal": decimal,
+        "na_values": list(_MISSING_WORDS),
+        "skipinitialspace": True,
+        "skip_blank_lines": True,
+        "engine": "c",
+    }
+    if not text.getvalue().strip():
+        return np.empty((0, len(use))), []
+    try:
+        frame = pd.read_csv(text, dtype=np.float64, **options)  # type: ignore[call-overload]
+        return np.asarray(frame[use].to_numpy(dtype=np.float64)), []
+    except ValueError:
+        text.seek(0)
+        frame = pd.read_csv(text, dtype=str, **options)  # type: ignore[call-overload]
+    if decimal != ".":
+        frame = frame.map(
+            lambda cell: cell.replace(decimal, ".") if isinstance(cell, str) else cell
+        )
+    numbers = frame.apply(pd.to_numeric, errors="coerce")
+    odd = (numbers.isna() & frame.notna()).to_numpy()
+    findings = []
+    if odd.any():
+        rows, columns = np.nonzero(odd)
+        shown = ", ".join(
+            f"{frame.iat[r, c]!r} (row {r + first_row}, column {frame.columns[c] + 1})"
+            for r, c in list(zip(rows.tolist(), columns.tolist(), strict=True))[:3]
+        )
+        findings.append(Finding(f"{odd.sum()} cells are not numbers: {shown}", "taken as missing"))
+    return np.asarray(numbers[use].to_numpy(dtype=np.float64)), findings
+
+
+def sniff_separator(lines: Sequence[str]) -> str:
+    """The field separator of a table: the one of tab, semicolon, comma that splits most rows."""
+    sample = [line for line in lines[:20] if line.strip()]
+    counts = {mark: sum(line.count(mark) > 0 for line in sample) for mark in "\t;,"}
+    # a decimal comma is in every row of a table that semicolons or tabs separate
+    return max("\t;,", key=lambda mark: counts[mark]) if any(counts.values()) else " "
+
+
+def sniff_decimal(lines: Sequence[str], separator: str) -> str:
+    """``","`` if numbers in the rows are written with a decimal comma, else ``"."``."""
+    import re
+
+    if separator == ",":
+        return "."
+    sample = "\n".join(lines[:50])
+    with_comma = len(re.findall(r"\d,\d", sample))
+    with_point = len(re.findall(r"\d\.\d", sample))
+    return "," if with_comma > with_point else "."
+
+
+def no_rows(head: FileHead) -> InputError:
+    """Error for a table that has a header and nothing under it."""
+    return InputError("no frames: the file has a header and no rows of data", path=head.path)
