@@ -82,7 +82,9 @@ def propose_markersets(labels: Sequence[str], skeleton: str = "kinect20") -> lis
 
 def _proposal(labels: Sequence[str], markerset: MarkerSet) -> Proposal:
     found = resolve(markerset, best_subject(labels, markerset))
-    lacking = (found.missing[joint] for joint in found.missing if joint not in markerset.optional)
+    lacking = (
+        found.missing[joint][0] for joint in found.missing if joint not in markerset.optional
+    )
     columns = {column for choice in found.choices.values() for column in choice.columns}
     return Proposal(
         markerset=markerset.name,

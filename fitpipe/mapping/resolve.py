@@ -26,15 +26,15 @@ class Resolution:
     ----------
     choices : dict of str to Choice
         The joints that can be made.
-    missing : dict of str to tuple of str
-        Labels that are lacking for each joint that cannot: of the recipe with the largest share
-        of its labels there.
+    missing : dict of str to tuple of tuple of str
+        Labels that are lacking for each joint that cannot be made: one tuple per recipe, the
+        recipe that lacks the smallest share of its labels first.
     unclear : dict of str to tuple of int
         Labels that several columns answer to.
     """
 
     choices: dict[str, Choice]
-    missing: dict[str, tuple[str, ...]]
+    missing: dict[str, tuple[tuple[str, ...], ...]]
     unclear: dict[str, tuple[int, ...]]
 
 
@@ -50,14 +50,14 @@ def resolve(
     hits = {label: index.find(label, markerset.alias.get(label, ())) for label in markerset.labels}
     unclear = {label: columns for label, columns in hits.items() if len(columns) > 1}
     choices: dict[str, Choice] = {}
-    missing: dict[str, tuple[str, ...]] = {}
+    missing: dict[str, tuple[tuple[str, ...], ...]] = {}
     for joint, recipes in markerset.recipes.items():
         whole = [r for r in recipes if all(hits[label] for label in r.labels)]
         if not whole:
-            nearest = max(
-                recipes, key=lambda r: sum(bool(hits[lb]) for lb in r.labels) / len(r.labels)
-            )
-            missing[joint] = tuple(label for label in nearest.labels if not hits[label])
+            lacking = [tuple(label for label in r.labels if not hits[label]) for r in recipes]
+            share = [len(lacks) / len(r.labels) for lacks, r in zip(lacking, recipes, strict=True)]
+            order = sorted(range(len(recipes)), key=lambda i: (share[i], len(lacking[i])))
+            missing[joint] = tuple(lacking[i] for i in order)
             continue
         made = [
             Choice(r, tuple(hits[lb][0] for lb in r.labels), is_first=r is recipes[0])

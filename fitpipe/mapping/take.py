@@ -157,14 +157,22 @@ def _check_found(
 def _missing_faults(found: Resolution, joints: Iterable[str], index: LabelIndex) -> list[str]:
     """One fault per label that is lacking, with the joints that need it and near names."""
     needed_by: dict[str, list[str]] = {}
+    instead: dict[str, list[str]] = {}
     for joint in joints:
-        for label in found.missing[joint]:
+        nearest, *others = found.missing[joint]
+        for label in nearest:
             needed_by.setdefault(label, []).append(joint)
+            for other in others:
+                if label not in other:
+                    way = " + ".join(lb for lb in other if lb not in nearest)
+                    instead.setdefault(label, []).append(way)
     faults = []
     for label, needing in needed_by.items():
         near = nearest_names(label, index.labels if ":" in label else index.columns)
+        ways = ", ".join(dict.fromkeys(instead.get(label, ())))
+        other_ways = f" (or instead {ways})" if ways else ""
         tail = f"; nearest: {_some(near)}" if near else ""
-        faults.append(f"no label {label!r}, needed for {', '.join(needing)}{tail}")
+        faults.append(f"no label {label!r}{other_ways}, needed for {', '.join(needing)}{tail}")
     return faults
 
 

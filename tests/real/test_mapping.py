@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import ezc3d
 import numpy as np
-import pandas as pd
 import pytest
 
+from fitpipe.io import read_takes
 from fitpipe.mapping import map_take, propose_markersets
 from fitpipe.records import Skeleton, Take
 
@@ -25,6 +24,8 @@ TAKES = [
     ("nimblephysics/cmu_dribble_shoot_basketball.c3d", "cmu41"),
     ("btkdata/MOTEK_ballet_reduced.trc", "cmu41"),
     ("kinectmultitrack/Study_4_Kinect_0_Time_1_17_51_PM.csv.gz", "kinect25"),
+    ("keraal/G3-Kinect-CTK-P1T1-Unknown-C-0.txt", "kinect25"),
+    ("labanotation/Ges01_wavehand.csv", "kinect25"),
     ("pose2sim_blender/Pose2Sim_markers.trc", "halpe26"),
 ]
 # metres, wide enough for a child (1.3 m) and a tall adult, with joints on the skin
@@ -42,37 +43,7 @@ def read(name: str) -> Take:
     path = DATA / name
     if not path.exists():
         pytest.skip(f"recording {name} is not there")
-    readers = {"c3d": _read_c3d, "trc": _read_trc, "gz": _read_kinects}
-    labels, position, rate_hz = readers[path.suffix[1:].lower()](path)
-    missing = (position == 0).all(axis=-1) | ~np.isfinite(position).all(axis=-1)
-    position[missing] = np.nan
-    return Take("lab", tuple(labels), position, np.arange(len(position)) / rate_hz)
-
-
-def _read_c3d(path: Path) -> tuple[list[str], np.ndarray, float]:
-    file = ezc3d.c3d(str(path))
-    labels = file["parameters"]["POINT"]["LABELS"]["value"]
-    points = file["data"]["points"]
-    position = np.transpose(points[:3, : len(labels)], (2, 1, 0)) / 1000
-    labels = labels[: position.shape[1]]
-    return labels, position, float(file["parameters"]["POINT"]["RATE"]["value"][0])
-
-
-def _read_trc(path: Path) -> tuple[list[str], np.ndarray, float]:
-    lines = path.read_text().splitlines()
-    rate, unit = lines[2].split("\t")[0], lines[2].split("\t")[4]
-    labels = [label for label in lines[3].split("\t")[2:] if label.strip()]
-    rows = [[float(v) for v in line.split("\t")[2:] if v.strip()] for line in lines[5:] if line]
-    position = np.array([row for row in rows if row]).reshape(-1, len(labels), 3)
-    return labels, position * {"m": 1.0, "mm": 1e-3}[unit], float(rate)
-
-
-def _read_kinects(path: Path) -> tuple[list[str], np.ndarray, float]:
-    table = pd.read_csv(path, skipinitialspace=True)
-    table = table[table["Skeleton_Id"] == 0]
-    labels = [name.removesuffix("_X") for name in table.columns if name.endswith("_X")]
-    columns = [f"{label}_{axis}" for label in labels for axis in "XYZ"]
-    return labels, table[columns].to_numpy().reshape(-1, len(labels), 3), 30.0
+    return read_takes(path)[0]
 
 
 def at(take: Take, joint: str) -> np.ndarray:

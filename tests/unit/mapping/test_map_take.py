@@ -216,6 +216,18 @@ def test_error_names_a_preset_that_would_map_the_take() -> None:
     assert "markerset='cmu41' maps 20 of 20 joints" in str(caught.value)
 
 
+def test_missing_alternatives_are_told_as_such() -> None:
+    lacking = ("LPSI", "RPSI", "SACR", "LKNE", "LKNEM")
+    take = make_take([lb for lb in MarkerSet.preset("pig39").labels if lb not in lacking])
+    with pytest.raises(MappingError) as caught:
+        map_take(take, "pig39", SKELETON)
+    sacrum, knee = caught.value.faults
+    assert sacrum.startswith(
+        "no label 'SACR' (or instead LPSI + RPSI), needed for HipCenter, HipLeft, HipRight"
+    )
+    assert knee.startswith("no label 'LKNE', needed for KneeLeft; nearest: ")
+
+
 def test_optional_joints_may_lack_their_labels() -> None:
     rules = MarkerSet("m", {"Head": "H", "Spine": "S"}, optional=["Head"])
     mapped = map_take(make_take(["S"]), rules, SKELETON)
