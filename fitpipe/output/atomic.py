@@ -37,16 +37,16 @@ def write_atomically(path: Path, data: bytes) -> None:
     OutputError
         The file cannot be written; the part file is gone and the old file as it was.
     """
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path
-    if target.is_dir():
-        raise OutputError(
-            "cannot be written: it is a folder, expected the name of a file",
-            path=path,
-            hint="add a file name such as fit.h5",
-        )
-    make_folder(target.parent)
-    part = _part_of(target)
     try:
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+        if target.is_dir():
+            raise OutputError(
+                "cannot be written: it is a folder, expected the name of a file",
+                path=path,
+                hint="add a file name such as fit.h5",
+            )
+        _make_folder(target.parent)
+        part = _part_of(target)
         try:
             with part.open("xb") as handle:
                 handle.write(data)
@@ -70,23 +70,17 @@ def check_writable(folder: str | Path) -> None:
         It cannot be made or written into.
     """
     folder = Path(folder)
-    make_folder(folder)
-    probe = _part_of(folder / "probe")
     try:
+        _make_folder(folder)
+        probe = _part_of(folder / "probe")
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
         raise _refused(error, folder) from error
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, where they are missing.
-
-    Raises
-    ------
-    OutputError
-        A file is in the way, or the system refuses.
-    """
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it, where they are missing; a file in the way is an error."""
     for above in (folder, *folder.parents):
         if above.is_dir():
             break
@@ -96,10 +90,7 @@ def make_folder(folder: Path) -> None:
                 path=folder,
                 hint="choose another folder, or move that file",
             )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _refused(error, folder) from error
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def _part_of(target: Path) -> Path:

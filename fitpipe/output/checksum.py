@@ -1,9 +1,17 @@
-"""The checksum by which a damaged file is noticed."""
+"""The two sums by which a damaged file is noticed.
+
+The checksum is over what the file says; it stays right when other tools copy, repack or extend
+the file. The seal is over the bytes; it is read before HDF5 sees the file, because some damaged
+bytes keep HDF5 busy for ever. It stands behind the end of the HDF5 data, where HDF5 does not look,
+and vanishes when another tool writes into the file.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +21,10 @@ from fitpipe.output.schema import Variable
 # attributes that decide what numbers mean; the wording of the others is no part of the fit
 _COVERED_OF_VARIABLE: Final = ("units", "format")
 _COVERED_OF_ROOT: Final = ("schema", "take")
+
+_SEAL_MARK: Final = b"\nfitpipe seal sha256:"
+_SEAL_BYTES: Final = len(_SEAL_MARK) + hashlib.sha256().digest_size * 2
+_BLOCK_BYTES: Final = 1 << 20
 
 
 def checksum(variables: Iterable[Variable], root: Mapping[str, Any]) -> str:
@@ -50,3 +62,24 @@ def checksum(variables: Iterable[Variable], root: Mapping[str, Any]) -> str:
             little = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
             digest.update(little.data)
     return f"sha256:{digest.hexdigest()}"
+
+
+def seal(image: bytes) -> bytes:
+    """What goes behind the bytes of a file."""
+    return _SEAL_MARK + hashlib.sha256(image).hexdigest().encode()
+
+
+def breaks_seal(path: Path) -> bool:
+    """Whether a file carries a seal that its bytes do not match."""
+    with path.open("rb") as file:
+        left = max(0, file.seek(0, os.SEEK_END) - _SEAL_BYTES)
+        file.seek(left)
+        found = file.read()
+        if not found.startswith(_SEAL_MARK):
+            return False
+        file.seek(0)
+        digest = hashlib.sha256()
+        while left and (block := file.read(min(left, _BLOCK_BYTES))):
+            digest.update(block)
+            left -= len(block)
+    return found != _SEAL_MARK + digest.hexdigest().encode()

@@ -11,8 +11,8 @@ from typing import Any, Final
 import h5py
 import numpy as np
 
-from fitpipe.errors import OutputError, RecordError, suggest
-from fitpipe.output.checksum import checksum
+from fitpipe.errors import OutputError, RecordError, nearest_names
+from fitpipe.output.checksum import breaks_seal, checksum
 from fitpipe.output.schema import ENTRIES, SCHEMA, SCHEMA_NAME, SCHEMA_VERSION, Variable
 from fitpipe.records import BoneLengths, Calibration, Finding, Fit, Skeleton, SourceTransform
 
@@ -52,22 +52,27 @@ def load_fit(path: str | Path) -> Fit:
 
 
 def _open(path: Path) -> h5py.File:
-    if path.is_dir():
-        raise OutputError("is a folder, expected the file of one fit", path=path)
-    if not path.exists():
+    try:
+        if path.is_dir():
+            raise OutputError("is a folder, expected the file of one fit", path=path)
+        if breaks_seal(path):
+            raise _damaged(path, "its bytes are not those that were written")
+    except FileNotFoundError as error:
         siblings = sorted(p.name for p in path.parent.glob(f"*{path.suffix}") if p.is_file())
-        raise OutputError("no such file", path=path, hint=suggest(path.name, siblings))
+        near = nearest_names(path.name, siblings, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else None
+        raise OutputError("no such file", path=path, hint=hint) from error
+    except OSError as error:
+        raise OutputError(f"cannot be read: {error.strerror}", path=path) from error
     try:
         return h5py.File(path, "r", locking="best-effort")
     except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EBUSY):
+        if error.errno in (errno.EAGAIN, errno.EACCES):  # HDF5's lock; the file itself was readable
             raise OutputError(
                 "cannot be read: another program is writing to it",
                 path=path,
                 hint="close that program and try again",
             ) from error
-        if error.errno in (errno.EACCES, errno.EPERM):
-            raise OutputError("cannot be read: permission denied", path=path) from error
         raise OutputError(
             "cannot be read: it is truncated or damaged, or no HDF5 file",
             path=path,

@@ -270,6 +270,13 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     ),
 )  # fmt: skip
 
+ABOUT: Final = (
+    "HDF5 that is also valid netCDF-4. Every variable carries `units`, `long_name` and, where it "
+    "helps, `comment`; text is UTF-8; NaN means there is no value. Behind the HDF5 data stands a "
+    "line `fitpipe seal sha256:` with the SHA-256 of all bytes before it, which vanishes when "
+    "another tool writes into the file."
+)
+
 ROOT_ATTRIBUTES: Final[Mapping[str, str]] = {
     "schema": f"`{SCHEMA}`: name and version of this format.",
     "title": "One line about the file.",
@@ -307,7 +314,7 @@ def schema_variables(fit: Fit) -> tuple[Variable, ...]:
 
 def schema_markdown() -> str:
     """The format as Markdown: a table of the root attributes, then one table per group."""
-    lines = [f"## Schema `{SCHEMA}`", "", "| Attribute | Meaning |", "|---|---|"]
+    lines = [f"## Schema `{SCHEMA}`", "", ABOUT, "", "| Attribute | Meaning |", "|---|---|"]
     lines += [f"| `{name}` | {meaning} |" for name, meaning in ROOT_ATTRIBUTES.items()]
     for group, about in GROUPS.items():
         title = f"Group `{group}`" if group else "Root group"

@@ -15,8 +15,8 @@ import numpy as np
 import fitpipe
 from fitpipe.errors import OutputError
 from fitpipe.output.atomic import write_atomically
-from fitpipe.output.checksum import checksum
-from fitpipe.output.schema import CONVENTIONS, GROUPS, SCHEMA, Variable, schema_variables
+from fitpipe.output.checksum import checksum, seal
+from fitpipe.output.schema import CONVENTIONS, GROUPS, SCHEMA, Variable, group_of, schema_variables
 from fitpipe.records import Finding, Fit
 
 _PLAIN_BELOW_BYTES: Final = 16 * 1024  # a chunk index weighs more than it saves on less
@@ -53,7 +53,8 @@ def save_fit(fit: Fit, path: str | Path, *, compression: int = 4) -> Path:
         format cannot; lists every such fault at once.
     """
     path = Path(path)
-    write_atomically(path, _file_image(_contents(fit, compression, path), fit, compression))
+    image = _file_image(_contents(fit, compression, path), fit, compression)
+    write_atomically(path, image + seal(image))
     return path
 
 
@@ -143,16 +144,17 @@ def _file_image(variables: Sequence[Variable], fit: Fit, compression: int) -> by
         libver=("v108", "v108"),
         track_order=True,  # netCDF-4 asks for it, and readers list variables in our order
     ) as file:
-        for group in GROUPS:
-            if group:
-                file.create_group(group, track_order=True)
         root = _root_attributes(fit)
         root["checksum"] = checksum(variables, root)
         for name, value in root.items():
             file.attrs[name] = value
         scales: dict[str, h5py.Dataset] = {}
-        for variable in variables:
-            _add(file, variable, scales, compression)
+        for group in GROUPS:
+            if group:
+                file.create_group(group, track_order=True)
+            for variable in variables:
+                if group_of(variable.name) == group:
+                    _add(file, variable, scales, compression)
         file.flush()
         return bytes(file.id.get_file_image())
 
