@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -16,12 +17,14 @@ from fitpipe.io.axes import infer_up, up_from_labels
 from fitpipe.io.clock import frame_times
 from fitpipe.io.raw import RawTake, ReadOptions, stem
 from fitpipe.records import Finding, Origin, Take
+from fitpipe.records.finding import Severity
 from fitpipe.units import METRES_PER, parse_axis, parse_length_unit, rotation_to_y_up
 
 _UNLABELLED = re.compile(
     r"^(\*\d*|(unlabell?ed|unidentified|unnamed|uname|unknown)[ _*:-]*\d*)$", re.IGNORECASE
 )
 _MISSING_CODE = -9999.0  # no take reaches that far: Kinect and QTM exports write it for "missing"
+_AT_ORIGIN_M = 0.01  # a point this close before or after an exact zero passes the origin
 _TOO_WIDE_M = 20.0
 _TOO_NARROW_M = 0.005
 _FEW_POINTS = 5  # fewer points may well be close together
@@ -59,17 +62,17 @@ def to_take(raw: RawTake, *, path: Path, file_format: str, options: ReadOptions)
     position = np.array(raw.position[:, keep], dtype=np.float64)
     confidence = None if raw.confidence is None else np.array(raw.confidence[:, keep])
 
-    _drop_codes(position, labels, findings)
+    zero = _drop_codes(position, labels, findings)
     if not np.isfinite(position).all(axis=-1).any():
-        hint = "; ".join(str(finding) for finding in findings)
+        zeros = f", {zero.sum()} samples are exactly (0, 0, 0)" if zero.any() else ""
         raise InputError(
             f"no valid sample: all {position.shape[0]} frames of all {len(labels)} points are "
-            "missing",
+            f"missing{zeros}",
             path=path,
-            hint=hint or None,
         )
     unit = _unit(raw, position, path, options, findings)
     position *= METRES_PER[unit]
+    _tell_zeros(zero, position, labels, findings)
     _check_size(position, unit, findings)
 
     time_s, rows = frame_times(raw, len(position), path, options, findings)
@@ -151,16 +154,41 @@ def _unique(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _drop_codes(position: FloatArray, labels: list[str], findings: list[Finding]) -> None:
-    """Set samples that are exactly zero or the missing code to NaN, in place."""
-    for value, text in ((0.0, "exactly (0, 0, 0)"), (_MISSING_CODE, "the code -9999")):
-        coded: BoolArray = np.asarray((position == value).all(axis=-1))
-        if coded.any():
-            who = [labels[i] for i in np.flatnonzero(coded.any(axis=0))]
-            findings.append(
-                Finding(f"{coded.sum()} samples are {text}: {_some(who)}", "taken as missing")
-            )
-            position[coded] = np.nan
+def _drop_codes(position: FloatArray, labels: list[str], findings: list[Finding]) -> BoolArray:
+    """Set samples that are exactly zero or the missing code to NaN, in place; which were zero."""
+    coded = np.asarray((position == _MISSING_CODE).all(axis=-1))
+    if coded.any():
+        position[coded] = np.nan
+        who = _some([labels[i] for i in np.flatnonzero(coded.any(axis=0))])
+        findings.append(
+            Finding(f"{coded.sum()} samples are the code -9999: {who}", "taken as missing", "note")
+        )
+    zero = np.asarray((position == 0).all(axis=-1))
+    position[zero] = np.nan
+    return zero
+
+
+def _tell_zeros(
+    zero: BoolArray, position_m: FloatArray, labels: list[str], findings: list[Finding]
+) -> None:
+    """Put back zeros of a point that passes the origin, in place; tell about the others."""
+    if not zero.any():
+        return
+    near = np.linalg.norm(position_m, axis=-1) < _AT_ORIGIN_M
+    passing = np.zeros_like(zero)
+    passing[1:] |= near[:-1]
+    passing[:-1] |= near[1:]
+    position_m[zero & passing] = 0.0
+    zero = zero & ~passing
+    always = zero.all(axis=0)
+    for kind, severity, what in (
+        (zero & ~always, "warning", "{n} samples are exactly (0, 0, 0): {who}"),
+        (zero & always, "note", "points that are (0, 0, 0) in every frame: {who}"),
+    ):
+        if kind.any():
+            who = _some([labels[i] for i in np.flatnonzero(kind.any(axis=0))])
+            told = what.format(n=kind.sum(), who=who)
+            findings.append(Finding(told, "taken as missing", cast("Severity", severity)))
 
 
 def _unit(
@@ -199,8 +227,8 @@ def _unit(
     findings.append(
         Finding(
             "the file claims no length unit",
-            f"read as {raw.assumed_unit}",
-            "warning",
+            f"read as {raw.assumed_unit}, which is the size of a body",
+            "note",
             "units= or --units overrides",
         )
     )

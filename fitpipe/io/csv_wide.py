@@ -206,7 +206,7 @@ def groups(table: Table, columns: Columns) -> dict[tuple[str, str], IntArray]:
     """
     if columns.source is None and columns.body is None:
         return {("", ""): np.arange(len(table.rows))}
-    sources = _names_of(table, columns.source, "source")
+    sources = _names_of(table, columns.source, "sensor")
     bodies = _names_of(table, columns.body, "body")
     rows: dict[tuple[str, str], list[int]] = {}
     for i, key in enumerate(zip(sources, bodies, strict=True)):
@@ -215,10 +215,10 @@ def groups(table: Table, columns: Columns) -> dict[tuple[str, str], IntArray]:
 
 
 def _names_of(table: Table, column: int | None, noun: str) -> list[str]:
-    """A column of names; a plain number gets its noun in front (``source 0``)."""
+    """A column of names; a plain number gets its noun in front (``sensor0``)."""
     if column is None:
         return [""] * len(table.rows)
-    return [f"{noun} {name}" if name.isdigit() else name for name in table.text(column)]
+    return [f"{noun}{name}" if name.isdigit() else name for name in table.text(column)]
 
 
 FORMAT = Format("csv", (".csv", ".tsv", ".txt"), _sniff, _read)

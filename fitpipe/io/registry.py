@@ -7,10 +7,13 @@ from pathlib import Path
 
 from fitpipe.errors import InputError, suggest
 from fitpipe.io import (
+    arrays,
     c3d,
     csv_long,
     csv_wide,
     kinect,
+    motive,
+    qtm,
     trc,
 )
 from fitpipe.io.clean import to_take
@@ -22,6 +25,10 @@ from fitpipe.records import Take
 FORMATS: tuple[Format, ...] = (
     c3d.FORMAT,
     trc.FORMAT,
+    arrays.HDF5,
+    arrays.NPZ,
+    motive.FORMAT,
+    qtm.FORMAT,
     kinect.MULTITRACK,
     kinect.LABANOTATION,
     kinect.KERAAL,
@@ -143,7 +150,9 @@ def _named_source(raws: Sequence[RawTake], source: str | None) -> Sequence[RawTa
 def _pick(path: Path, raws: Sequence[RawTake], field: str, wanted: str | None) -> Sequence[RawTake]:
     if wanted is None:
         return raws
-    picked = [raw for raw in raws if getattr(raw, field) == wanted]
+    # readers name a plain number 0 sensor0 or body0
+    spellings = (wanted, f"sensor{wanted}" if field == "source" else f"body{wanted}")
+    picked = [raw for raw in raws if getattr(raw, field) in spellings]
     if not picked:
         names = list(dict.fromkeys(getattr(raw, field) or "(unnamed)" for raw in raws))
         raise InputError(

@@ -24,6 +24,7 @@ class _Header:
 
     values: dict[str, str]
     names: list[str]
+    n_axes: int
     data_line: int
 
     def number(self, key: str) -> float | None:
@@ -94,12 +95,14 @@ def _header(head: FileHead, lines: list[str], findings: list[Finding]) -> _Heade
             hint="the header may have been cut; export the file again",
         )
     values = _pairs(lines[:at], findings)
-    names = _names(lines[at], lines[at + 1] if at + 1 < len(lines) else "")
+    axes = lines[at + 1] if at + 1 < len(lines) else ""
+    n_axes = len([field for field in axes.split("\t") if field.strip()])
+    names = _names(lines[at], n_axes)
     # the axes line (X1 Y1 Z1 ...) and a blank one may follow
     data = at + 1
     while data < len(lines) and not _is_row(lines[data]):
         data += 1
-    return _Header(values, names, data)
+    return _Header(values, names, n_axes, data)
 
 
 def _pairs(lines: list[str], findings: list[Finding]) -> dict[str, str]:
@@ -122,11 +125,10 @@ def _pairs(lines: list[str], findings: list[Finding]) -> dict[str, str]:
     return dict(zip(keys, values, strict=False))
 
 
-def _names(line: str, axes: str) -> list[str]:
+def _names(line: str, n_axes: int) -> list[str]:
     """Marker names; a blank name between two others is kept blank if the columns show it."""
     fields = [field.strip() for field in line.split("\t")][_LEAD:]
     names = [field for field in fields if field]
-    n_axes = len([field for field in axes.split("\t") if field.strip()])
     every_third = fields[0::3]
     in_thirds = not any(field for i, field in enumerate(fields) if i % 3)
     if in_thirds and n_axes == 3 * len(every_third) > 3 * len(names):
@@ -171,7 +173,9 @@ def _coordinates(
     n_used = int(used[-1]) + 1 - _LEAD if used.size else 0
     n_there = table.shape[1] - _LEAD
     surplus, shortage = n_used - n_wanted, n_wanted - n_there
-    if surplus >= 3 or (shortage % 3 in (1, 2) and shortage > 0):
+    # EVa appends unlabelled trajectories without names; the axes line tells where they start
+    names_hold = header.n_axes == n_wanted
+    if (surplus >= 3 and not names_hold) or (shortage > 0 and shortage % 3):
         raise InputError(
             f"{n_wanted + _LEAD} columns expected for {len(header.names)} marker names, "
             f"{(n_used if surplus > 0 else n_there) + _LEAD} columns came",
@@ -184,7 +188,7 @@ def _coordinates(
             Finding(
                 f"rows have {n_used + _LEAD} columns, {n_wanted + _LEAD} expected for "
                 f"{len(header.names)} markers",
-                f"the last {surplus} without a name left out",
+                f"the last {surplus}, without a name, left out",
             )
         )
     if shortage > 0:
