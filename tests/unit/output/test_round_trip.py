@@ -49,6 +49,15 @@ def test_another_process_writes_the_same_bytes(long_fit, tmp_path):
     assert sums[0] == sums[1]
 
 
+def test_no_dataset_keeps_the_time_of_writing(small_fit, tmp_path):
+    def check(_, item):
+        if isinstance(item, h5py.Dataset):
+            assert not item.id.get_create_plist().get_obj_track_times(), item.name
+
+    with h5py.File(save_fit(small_fit, tmp_path / "walk.h5")) as file:
+        file.visititems(check)
+
+
 def test_skeleton_without_lengths_or_with_others_than_the_measured(small_fit, tmp_path, same):
     for length in (None, np.array([1.0, 2.0, 3.0, 4.0])):
         fit = replace(small_fit, skeleton=replace(small_fit.skeleton, bone_length_m=length))

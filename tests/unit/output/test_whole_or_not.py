@@ -6,6 +6,7 @@ import errno
 import os
 import pickle
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -84,11 +85,30 @@ def test_a_file_held_for_a_moment_is_replaced_later(small_fit, tmp_path, monkeyp
     assert tries[0].parent == tmp_path
 
 
+def test_the_file_reaches_the_disk_before_its_name_and_the_name_before_the_end(
+    small_fit, tmp_path, monkeypatch
+):
+    fsync, replace_file, steps = os.fsync, os.replace, []
+
+    def synced(descriptor):
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def replaced(part, target):
+        steps.append("name")
+        replace_file(part, target)
+
+    monkeypatch.setattr(atomic.os, "fsync", synced)
+    monkeypatch.setattr(atomic.os, "replace", replaced)
+    save_fit(small_fit, tmp_path / "walk.h5")
+    assert steps == ["file", "name", "folder"]
+
+
 def test_a_folder_that_cannot_be_synced_does_not_lose_the_file(small_fit, tmp_path, monkeypatch):
     fsync = os.fsync
 
     def only_files(descriptor):
-        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "no")
         fsync(descriptor)
 
