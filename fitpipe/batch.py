@@ -121,7 +121,13 @@ def read_sources(files: TakeFiles, settings: TakesConfig) -> list[Take]:
     """
     takes = []
     for source, path in files.paths.items():
-        inside = read_takes(path, body=settings.body, units=settings.units, up=settings.up)
+        inside = read_takes(
+            path,
+            body=settings.body,
+            units=settings.units,
+            up=settings.up,
+            rate_hz=settings.rate_hz,
+        )
         if source and len(inside) == 1:
             inside = [replace(inside[0], source=source)]
         elif source:
@@ -182,6 +188,7 @@ def run_take(
         result = fit(
             takes,
             markerset=config.takes.markerset,
+            subject=config.takes.subject,
             config=config.fit_config(),
             name=files.name,
             progress=progress,

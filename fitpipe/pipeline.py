@@ -29,6 +29,7 @@ def fit(
     *,
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
+    subject: str | None = None,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
     weight: Sequence[FloatArray] | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
@@ -47,6 +48,8 @@ def fit(
         Preset name, TOML file or record; default: ``skeleton.preset`` of the config.
     markerset : str, path, MarkerSet or mapping, optional
         Leads labels to joints; None takes joints by their own names.
+    subject : str, optional
+        Whose labels, where a file has several subjects (``Anna:LASI``, ``Ben:LASI``).
     bone_length_m : array-like of shape (bone,) or mapping of bone name to length, metres, optional
         Known lengths; None measures them on the take (or reads the config's file).
     weight : sequence of ndarray of shape (time, joint), optional
@@ -73,7 +76,7 @@ def fit(
     bones = _skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
     log = [finding for take in takes for finding in _named(take, len(takes))]
 
-    mapped = [map_take(take, markerset, bones) for take in takes]
+    mapped = [map_take(take, markerset, bones, subject=subject) for take in takes]
     clock = mapped[0].time_s
     gap = settings.calibrate.max_gap_s
     timed = [mapped[0], *(calibrate.onto_clock(take, clock, max_gap_s=gap) for take in mapped[1:])]
@@ -118,6 +121,12 @@ def fit(
 def _check_sources(takes: Sequence[Take]) -> None:
     if not takes:
         raise RecordError("no take given, expected one or more")
+    bodies = list(dict.fromkeys(take.origin.metadata.get("body", "") for take in takes))
+    if len(bodies) > 1:
+        raise RecordError(
+            f"the takes show {len(bodies)} people: {', '.join(map(repr, bodies))}",
+            hint="fit one at a time: read_takes(path, body='...'), --body or takes.body",
+        )
     names = [take.source for take in takes]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from fitpipe.cli.options import Body, RateHz, Settings, Units, Up
 
 if TYPE_CHECKING:
     from fitpipe.records import Take
@@ -15,10 +17,6 @@ Files = Annotated[
     list[Path], typer.Argument(help="The take's files, one per source; the first is the reference.")
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The HDF5 file to write.")]
-Setting = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A setting: --set solve.max_iterations=50"),
-]
 
 
 def fit(
@@ -30,14 +28,14 @@ def fit(
     markerset: Annotated[
         str | None, typer.Option(help="Marker set preset or TOML file. Default: labels are joints.")
     ] = None,
-    body: Annotated[
-        str | None, typer.Option(help="Which person, where a file has several.")
+    subject: Annotated[
+        str | None, typer.Option(help="Whose labels, where a file has several subjects.")
     ] = None,
-    units: Annotated[str | None, typer.Option(help="Length unit of the files: m, cm, mm.")] = None,
-    up: Annotated[
-        str | None, typer.Option(help="Axis that points up in the files: y, z, -y.")
-    ] = None,
-    settings: Setting = None,
+    body: Body = None,
+    units: Units = None,
+    up: Up = None,
+    rate_hz: RateHz = None,
+    settings: Settings = None,
 ) -> None:
     """Fit rigid skeletons to one take and write them to an HDF5 file."""
     from fitpipe import output as results
@@ -50,14 +48,14 @@ def fit(
 
     config = make_config(FitConfig, with_settings({}, parse_settings(settings)))
     results.check_writable(output.parent)
-    takes = _distinct(
-        [take for path in files for take in read_takes(path, body=body, units=units, up=up)]
-    )
+    options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
+    takes = _distinct([take for path in files for take in read_takes(path, **options)])
     with frame_bar() as bar:
         result = pipeline.fit(
             takes,
             skeleton=skeleton,
             markerset=markerset,
+            subject=subject,
             config=config,
             name=output.stem,
             progress=bar(output.stem),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fitpipe.cli.fit import Setting
+from fitpipe.cli.options import Settings
 
 if TYPE_CHECKING:
     from fitpipe.batch import Outcome
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def run(
     config: Annotated[Path, typer.Argument(help="TOML file; configs/demo.toml is an example.")],
-    settings: Setting = None,
+    settings: Settings = None,
 ) -> None:
     """Fit every take that a config names; a take that fails is reported and the rest go on."""
     from fitpipe.cli.settings import parse_settings

@@ -26,8 +26,14 @@ class TakesConfig(Section):
     up: str | None = Field(
         None, description="Axis that points up in the files ('z'); turned to +Y. Default: as is."
     )
+    rate_hz: Positive | None = Field(
+        None, description="Frames per second, where it overrides what the files say."
+    )
     body: str | None = Field(
         None, description="Which person, where the files hold several. Default: there is one."
+    )
+    subject: str | None = Field(
+        None, description="Whose labels, where files have several subjects ('Anna:LASI')."
     )
     markerset: str | None = Field(
         None, description="Preset or TOML file that leads labels to joints. Default: by name."

@@ -1,0 +1,20 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting: --set solve.max_iterations=50"),
+]
+Body = Annotated[str | None, typer.Option(help="Which person, where a file has several.")]
+Units = Annotated[str | None, typer.Option(help="Length unit of the files: m, cm, mm.")]
+Up = Annotated[
+    str | None, typer.Option(help="Axis that points up in the files: y, z, -y; turned to +Y.")
+]
+RateHz = Annotated[
+    float | None, typer.Option(help="Frames per second; overrides what the files say.")
+]
