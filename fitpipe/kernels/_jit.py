@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 # "contract" (fused multiply-add) is fixed when the code is compiled, so the same frame gives the
@@ -16,9 +16,14 @@ from numba.extending import intrinsic
 FASTMATH = {"contract"}
 
 
-def kernel(**options: Any) -> Any:
-    """Numba decorator of every kernel: cached on disk, free of the GIL, IEEE division."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH, **options)
+def kernel(*, contract: bool = True) -> Any:
+    """Numba decorator of every kernel: cached on disk, free of the GIL, IEEE division.
+
+    Without `contract`, two places that compute the same expression get the same bits.
+    """
+    return numba.njit(
+        cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH if contract else False
+    )
 
 
 def _prefer_widest_vectors(typing_context):  # noqa: ARG001 - numba's protocol
@@ -32,3 +37,17 @@ def _prefer_widest_vectors(typing_context):  # noqa: ARG001 - numba's protocol
 
 # Called in a kernel: asks LLVM for 512-bit vectors there, on a processor that has them.
 prefer_widest_vectors: Any = intrinsic(_prefer_widest_vectors)
+
+
+def _borrow(typing_context, array):  # noqa: ARG001 - numba's protocol
+    def codegen(context, builder, signature, args):
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        return view._getvalue()
+
+    return array(array), codegen
+
+
+# Called in a kernel: the same array without its reference count, so that slices of it and calls
+# with it cost no atomic operations. The caller must keep the array alive.
+borrow: Any = intrinsic(_borrow)

@@ -31,12 +31,14 @@ ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 class Tree(NamedTuple):
-    """Topology, prepared once a fit; every field int64, shape (joint,)."""
+    """Topology and lengths, prepared once a fit; shape (joint,)."""
 
-    parent: Any  # -1 for a root; parents before children
-    root: Any  # the root above a joint, itself for a root
-    message: Any  # whose block holds the children's summed message; n_joints = none
-    adds_to: Any  # sibling block that collects this joint's message; -1 = this one collects
+    parent: Any  # int64, -1 for a root; parents before children
+    root: Any  # int64, the root above a joint, itself for a root
+    message: Any  # int64, whose block holds the children's summed message; n_joints = none
+    adds_to: Any  # int64, sibling block that collects this joint's message; -1 = this one collects
+    length: Any  # float64, metres, 0 for a root
+    inverse: Any  # float64, 1 / length, 0 where the length is 0
 
 
 class Out(NamedTuple):
@@ -60,6 +62,7 @@ class Lane(NamedTuple):
     scratch: Any  # (joint, 3) float64
     task: Any  # (lane,) int64, -1 idle
     round: Any  # (lane,) int64, Newton steps tried; -1 = not yet placed
+    moving: Any  # (lane,) bool, False once no step descends
     objective: Any  # (lane,) float64 at the accepted positions
     close2: Any  # (lane,) float64, squared step that counts as arrived
     centre: Any  # (lane, 3) float64, subtracted from the targets
@@ -67,14 +70,17 @@ class Lane(NamedTuple):
 
 @kernel()
 def mark_active(stiffness, parent, active):
-    """Write into `active` (joint,) which joints are observed or lie between observed ones."""
+    """Write into `active` (joint,) which joints are observed or lie between observed ones.
+
+    Returns how many are observed.
+    """
     n_joints = parent.shape[0]
-    complete = True
+    n_observed = 0
     for i in range(n_joints):
         active[i] = stiffness[i] > 0.0
-        complete &= active[i]
-    if complete:
-        return
+        n_observed += active[i]
+    if n_observed == n_joints or n_observed == 0:
+        return n_observed
     for i in range(n_joints - 1, -1, -1):
         if active[i] and parent[i] >= 0:
             active[parent[i]] = True
@@ -87,76 +93,82 @@ def mark_active(stiffness, parent, active):
                 if parent[c] == i and active[c]:
                     branches += 1
             active[i] = branches > 1
+    return n_observed
 
 
 @kernel()
-def load(state, at, tree, length, target, stiffness, start, tolerance_m):
-    """Put one frame into lane `at`: targets about their first joint, roots at their best place."""
+def load(state, at, tree, target, stiffness, start, tolerance_m):
+    """Put one frame into lane `at`: targets about their first joint, roots at their best place.
+
+    False if nothing was observed.
+    """
     blocks = state.blocks
     offset = state.scratch
-    n_joints = length.shape[0]
+    n_joints = tree.parent.shape[0]
     active = state.active[at]
-    mark_active(stiffness, tree.parent, active)
-    c0 = c1 = c2 = 0.0
-    for i in range(n_joints):
-        if stiffness[i] > 0.0:
-            c0, c1, c2 = target[i, 0], target[i, 1], target[i, 2]
-            break
+    n_observed = mark_active(stiffness, tree.parent, active)
+    if n_observed == 0:
+        return False
+    first = 0
+    while not stiffness[first] > 0.0:
+        first += 1
+    c0, c1, c2 = target[first, 0], target[first, 1], target[first, 2]
     state.centre[at, 0] = c0
     state.centre[at, 1] = c1
     state.centre[at, 2] = c2
     scale = 0.0
     for i in range(n_joints):
         p = tree.parent[i]
-        base = i * BLOCK + at
-        h = stiffness[i]
-        m0 = m1 = m2 = 0.0
-        if h > 0.0:
+        own = blocks[i * BLOCK + at :]  # slots of this lane are LANES apart
+        h = m0 = m1 = m2 = 0.0
+        if stiffness[i] > 0.0:
+            h = stiffness[i]
             m0 = target[i, 0] - c0
             m1 = target[i, 1] - c1
             m2 = target[i, 2] - c2
             scale = max(scale, max(abs(m0), max(abs(m1), abs(m2))))
-        else:
-            h = 0.0
-        blocks[base + lanes.M * LANES] = m0
-        blocks[base + (lanes.M + 1) * LANES] = m1
-        blocks[base + (lanes.M + 2) * LANES] = m2
-        blocks[base + lanes.H * LANES] = h
+        own[lanes.M * LANES] = m0
+        own[(lanes.M + 1) * LANES] = m1
+        own[(lanes.M + 2) * LANES] = m2
+        own[lanes.H * LANES] = h
         if p < 0:
             offset[i, 0] = offset[i, 1] = offset[i, 2] = 0.0
-            blocks[base + lanes.D * LANES] = 0.0
-            blocks[base + (lanes.D + 1) * LANES] = 0.0
-            blocks[base + (lanes.D + 2) * LANES] = 0.0
             for c in range(3):
-                blocks[base + (lanes.X + c) * LANES] = 0.0
+                own[(lanes.D + c) * LANES] = 0.0
+                own[(lanes.X + c) * LANES] = h * (target[i, c] - state.centre[at, c] if h else 0.0)
             # OLD[0] of a root collects the weight of its tree until the roots are placed.
-            blocks[base + lanes.OLD * LANES] = 0.0
-        else:
-            long = length[i] if active[i] and active[p] else 0.0
-            blocks[base + lanes.L * LANES] = long
-            blocks[base + lanes.R * LANES] = 1.0 / long if long > 0.0 else 0.0
-            blocks[base + lanes.N * LANES] = start[i, 0]
-            blocks[base + (lanes.N + 1) * LANES] = start[i, 1]
-            blocks[base + (lanes.N + 2) * LANES] = start[i, 2]
-            offset[i, 0] = offset[p, 0] + long * start[i, 0]
-            offset[i, 1] = offset[p, 1] + long * start[i, 1]
-            offset[i, 2] = offset[p, 2] + long * start[i, 2]
-            scale = max(scale, long)
-        root = tree.root[i] * BLOCK + at
-        blocks[root + lanes.X * LANES] += h * (m0 - offset[i, 0])
-        blocks[root + (lanes.X + 1) * LANES] += h * (m1 - offset[i, 1])
-        blocks[root + (lanes.X + 2) * LANES] += h * (m2 - offset[i, 2])
-        blocks[root + lanes.OLD * LANES] += h
+            own[lanes.OLD * LANES] = h
+            continue
+        rigid = not (active[i] and active[p])
+        length = 0.0 if rigid else tree.length[i]
+        own[lanes.L * LANES] = length
+        own[lanes.R * LANES] = 0.0 if rigid else tree.inverse[i]
+        own[lanes.N * LANES] = start[i, 0]
+        own[(lanes.N + 1) * LANES] = start[i, 1]
+        own[(lanes.N + 2) * LANES] = start[i, 2]
+        o0 = offset[p, 0] + length * start[i, 0]
+        o1 = offset[p, 1] + length * start[i, 1]
+        o2 = offset[p, 2] + length * start[i, 2]
+        offset[i, 0] = o0
+        offset[i, 1] = o1
+        offset[i, 2] = o2
+        scale = max(scale, length)
+        root = blocks[tree.root[i] * BLOCK + at :]
+        root[lanes.X * LANES] += h * (m0 - o0)
+        root[(lanes.X + 1) * LANES] += h * (m1 - o1)
+        root[(lanes.X + 2) * LANES] += h * (m2 - o2)
+        root[lanes.OLD * LANES] += h
     for i in range(n_joints):
         if tree.parent[i] < 0:
-            base = i * BLOCK + at
-            weight = blocks[base + lanes.OLD * LANES]
+            own = blocks[i * BLOCK + at :]
+            weight = own[lanes.OLD * LANES]
             for c in range(3):
-                blocks[base + (lanes.X + c) * LANES] /= weight if weight > 0.0 else 1.0
+                own[(lanes.X + c) * LANES] /= weight if weight > 0.0 else 1.0
     close = max(0.1 * tolerance_m, ROUNDING * scale)
     state.close2[at] = close * close
     state.sums[lanes.TAU * LANES + at] = 0.0  # the first round only places the joints
     state.round[at] = -1
+    return True
 
 
 @kernel()
@@ -181,66 +193,72 @@ def undo_step(blocks, at, parent):
 def is_certified(blocks, at, parent, pivot):
     """Whether K(lambda) is positive semidefinite: scalar elimination from leaf to root.
 
-    `pivot` (joint,) is scratch. A rigid bone makes one unknown of its two joints.
+    `pivot` (joint, 3) is scratch. A rigid bone makes one unknown of its two joints.
     """
     n_joints = parent.shape[0]
     largest = 0.0
     for i in range(n_joints):
-        pivot[i] = blocks[i * BLOCK + at + lanes.H * LANES]
-        largest = max(largest, pivot[i])
+        h = blocks[i * BLOCK + at :][lanes.H * LANES]
+        pivot[i, 0] = h
+        largest = max(largest, h)
     shift = CERTIFICATE_SHARE * largest
     for i in range(n_joints - 1, -1, -1):
-        base = i * BLOCK + at
+        block = blocks[i * BLOCK + at :]
         p = parent[i]
         if p < 0:
-            if not pivot[i] + shift > 0.0:
+            if not pivot[i, 0] + shift > 0.0:
                 return False
-        elif blocks[base + lanes.R * LANES] > 0.0:
-            kappa = blocks[base + lanes.KAPPA * LANES]
-            own = pivot[i] + shift
+        elif block[lanes.R * LANES] > 0.0:
+            kappa = block[lanes.KAPPA * LANES]
+            own = pivot[i, 0] + shift
             total = own + kappa
             if not total > 0.0:
                 return False
-            pivot[p] += kappa * own / total
+            pivot[p, 0] += kappa * own / total
         else:
-            pivot[p] += pivot[i]
+            pivot[p, 0] += pivot[i, 0]
     return True
 
 
 @kernel()
-def write(state, at, tree, length, outcome, out):
+def write(state, at, tree, outcome, out):
     """Write lane `at` into row `task` of every array of `out`."""
     blocks = state.blocks
     task = state.task[at]
     active = state.active[at]
     position = out.position[task]
     multiplier = out.multiplier[task]
-    n_joints = length.shape[0]
-    if outcome == CERTIFIED and not is_certified(blocks, at, tree.parent, state.scratch[:, 0]):
+    is_active = out.active[task]
+    c0, c1, c2 = state.centre[at, 0], state.centre[at, 1], state.centre[at, 2]
+    if outcome == CERTIFIED and not is_certified(blocks, at, tree.parent, state.scratch):
         outcome = STATIONARY
     worst = 0.0
-    for i in range(n_joints):
-        base = i * BLOCK + at
+    for i in range(tree.parent.shape[0]):
+        own = blocks[i * BLOCK + at :]
         p = tree.parent[i]
-        out.active[task, i] = active[i]
+        is_active[i] = active[i]
         multiplier[i] = np.nan
         if not active[i]:
             position[i, 0] = position[i, 1] = position[i, 2] = np.nan
             continue
-        for c in range(3):
-            position[i, c] = blocks[base + (lanes.X + c) * LANES] + state.centre[at, c]
+        x0 = own[lanes.X * LANES] + c0
+        x1 = own[(lanes.X + 1) * LANES] + c1
+        x2 = own[(lanes.X + 2) * LANES] + c2
+        position[i, 0] = x0
+        position[i, 1] = x1
+        position[i, 2] = x2
         if p >= 0 and active[p]:
-            u0 = position[i, 0] - position[p, 0]
-            u1 = position[i, 1] - position[p, 1]
-            u2 = position[i, 2] - position[p, 2]
-            worst = max(worst, abs(math.sqrt(u0 * u0 + u1 * u1 + u2 * u2) - length[i]))
-            if length[i] > 0.0:
-                multiplier[i] = blocks[base + lanes.KAPPA * LANES] * length[i]
-            else:
+            u0 = x0 - position[p, 0]
+            u1 = x1 - position[p, 1]
+            u2 = x2 - position[p, 2]
+            length = tree.length[i]
+            worst = max(worst, abs(math.sqrt(u0 * u0 + u1 * u1 + u2 * u2) - length))
+            multiplier[i] = own[lanes.KAPPA * LANES] * length
+            if not length > 0.0:
                 # A bone without length has no direction: the size of the force it carries.
-                g0 = blocks[base + lanes.G * LANES]
-                g1 = blocks[base + (lanes.G + 1) * LANES]
-                g2 = blocks[base + (lanes.G + 2) * LANES]
+                g0 = own[lanes.G * LANES]
+                g1 = own[(lanes.G + 1) * LANES]
+                g2 = own[(lanes.G + 2) * LANES]
                 multiplier[i] = math.sqrt(g0 * g0 + g1 * g1 + g2 * g2)
     out.objective[task] = state.objective[at]
     out.iterations[task] = max(state.round[at], 0)

@@ -44,10 +44,13 @@ TAU = 0  # step factor
 J = 1  # objective of the latest positions
 DECREASE = 2  # g' H^-1 g of the modified Hessian H: minus the slope along the step
 STEP2 = 3  # squared length of the step before it is carried down the tree
-LANE_BLOCK = 4 * LANES
+TRUST = 4  # share of negative curvature the step may use
+LANE_BLOCK = 5 * LANES
 
 # A curvature below this share of its joint's stiffness counts as none (a carried elbow's swivel).
-CURVATURE_FLOOR = 1e-7
+CURVATURE_FLOOR = 1e-6
+# A bone may turn by about the inverse of this in a step, radians.
+TURN = 1.0
 # A leaf nearer to its joint than this share of the bone keeps the Gauss-Newton model.
 LEAF_FLOOR = 1e-3
 TINY = 1e-300
@@ -69,7 +72,7 @@ def add_message(into, message):
 
 
 @kernel()
-def up_leaf(own):
+def up_leaf(own, lane):
     """Message of an end joint whose bone already points at its target (see `down_leaf`)."""
     prefer_widest_vectors()
     for at in range(LANES):
@@ -82,7 +85,7 @@ def up_leaf(own):
         g1 = h * (own[(X + 1) * LANES + at] - own[(M + 1) * LANES + at])
         g2 = h * (own[(X + 2) * LANES + at] - own[(M + 2) * LANES + at])
         kappa = -(n0 * g0 + n1 * g1 + n2 * g2) * r
-        stiffness = h + kappa
+        stiffness = h + (kappa if kappa > 0.0 else kappa * lane[TRUST * LANES + at])
         stiffness = stiffness if stiffness > LEAF_FLOOR * h else h
         c = h * h / (stiffness + TINY)
         c = c if r > 0.0 else 0.0
@@ -150,16 +153,19 @@ def up_inner(own, child, lane):
         m01 = s0 * q0 + s1 * q1 + s2 * q2
         m11 = t0 * q0 + t1 * q1 + t2 * q2
 
-        # Exact curvature while the block stays positive definite; else max(kappa, 0); else a shift
-        # that mirrors the bound of the lowest eigenvalue to the positive side.
-        floor = CURVATURE_FLOOR * (abs(a00) + abs(a11) + abs(a22)) + TINY
-        e0 = m00 + kappa - floor
-        e1 = m11 + kappa - floor
-        k = kappa if (e0 > 0.0) & (e0 * e1 > m01 * m01) else max(kappa, 0.0)
-        e0 = m00 + k - floor
-        e1 = m11 + k - floor
-        bound = min(e0, e1) - abs(m01)
-        k = k if (e0 > 0.0) & (e0 * e1 > m01 * m01) else k + max(0.0, -2.0 * bound) + floor
+        r0 = s0 * b0 + s1 * b1 + s2 * b2
+        r1 = t0 * b0 + t1 * b1 + t2 * b2
+
+        # Exact curvature while the block stays safely positive definite; else max(kappa, 0); where
+        # even that is not enough, the lowest eigenvalue is lifted to the floor, or mirrored.
+        scale = abs(a00) + abs(a11) + abs(a22) + TINY
+        half = 0.5 * (m00 - m11)
+        lowest = 0.5 * (m00 + m11) - math.sqrt(half * half + m01 * m01)
+        floor = CURVATURE_FLOOR * scale + TURN * (abs(r0) + abs(r1)) * r - lowest
+        exact = kappa if kappa > 0.0 else kappa * lane[TRUST * LANES + at]
+        cautious = max(kappa, 0.0)
+        cautious = cautious if cautious > floor else floor + max(0.0, -2.0 * (lowest + cautious))
+        k = exact if exact > floor else cautious
         k = k if r > 0.0 else 1.0
 
         c00 = m00 + k
@@ -174,8 +180,6 @@ def up_inner(own, child, lane):
         w3 = p0 * i01 + q0 * i11
         w4 = p1 * i01 + q1 * i11
         w5 = p2 * i01 + q2 * i11
-        r0 = s0 * b0 + s1 * b1 + s2 * b2
-        r1 = t0 * b0 + t1 * b1 + t2 * b2
         z0 = i00 * r0 + i01 * r1
         z1 = i01 * r0 + i11 * r1
         own[W * LANES + at] = w0

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from fitpipe.kernels import tree_frames as frames
 from fitpipe.kernels import tree_lanes as lanes
-from fitpipe.kernels._jit import kernel
+from fitpipe.kernels._jit import borrow, kernel
 from fitpipe.kernels.tree_frames import Lane, Out, Tree
 from fitpipe.kernels.tree_lanes import BLOCK, LANES
 from fitpipe.kernels.tree_restart import N_STARTS, keep_best, propose
@@ -33,8 +33,9 @@ SHORTEST_TAU = 1e-12
 ROUNDING = 1e-15  # of J0 a joint: what a sum of squares may rise by without having risen
 RESTARTS = 3
 RESTART_BLOCK = 256  # frames restarted together
-RESTART_TOLERANCE_M = 1e-9
-CHUNK = 2048  # frames handed to a thread at a time
+RESTART_TOLERANCE_M = 1e-8
+RESOLUTION = 1e-16  # share of J0 below which a predicted decrease is nothing (flat directions)
+CHUNK = 1024  # tasks handed to a thread at a time
 DEFAULT_REST = (0.0, 0.0, 1.0)
 
 
@@ -59,9 +60,51 @@ def new_state(n_joints):
         np.empty((n_joints, 3)),
         np.full(LANES, -1),
         np.zeros(LANES, np.int64),
+        np.zeros(LANES, np.bool_),
         np.zeros(LANES),
         np.zeros(LANES),
         np.zeros((LANES, 3)),
+    )
+
+
+@kernel()
+def borrow_state(s):
+    return Lane(
+        borrow(s.blocks),
+        borrow(s.sums),
+        borrow(s.active),
+        borrow(s.scratch),
+        borrow(s.task),
+        borrow(s.round),
+        borrow(s.moving),
+        borrow(s.objective),
+        borrow(s.close2),
+        borrow(s.centre),
+    )
+
+
+@kernel()
+def borrow_out(out):
+    return Out(
+        borrow(out.position),
+        borrow(out.active),
+        borrow(out.objective),
+        borrow(out.iterations),
+        borrow(out.outcome),
+        borrow(out.multiplier),
+        borrow(out.worst_bone_error),
+    )
+
+
+@kernel()
+def borrow_tree(tree):
+    return Tree(
+        borrow(tree.parent),
+        borrow(tree.root),
+        borrow(tree.message),
+        borrow(tree.adds_to),
+        borrow(tree.length),
+        borrow(tree.inverse),
     )
 
 
@@ -97,7 +140,7 @@ def sweep_up(blocks, sums, tree):
         elif m < n_joints:
             lanes.up_inner(own, child, sums)
         else:
-            lanes.up_leaf(own)
+            lanes.up_leaf(own, sums)
         s = tree.adds_to[i]
         if s >= 0:
             lanes.add_message(blocks[s * BLOCK : (s + 1) * BLOCK], own)
@@ -115,6 +158,7 @@ def judge_step(state, at, tree):
         state.round[at] = 0
         state.objective[at] = objective
         sums[lanes.TAU * LANES + at] = 1.0
+        sums[lanes.TRUST * LANES + at] = 1.0
         return True
     tau = sums[lanes.TAU * LANES + at]
     before = state.objective[at]
@@ -122,85 +166,85 @@ def judge_step(state, at, tree):
     if objective <= bound + ROUNDING * tree.parent.shape[0] * before:
         state.objective[at] = objective
         sums[lanes.TAU * LANES + at] = 1.0
+        sums[lanes.TRUST * LANES + at] = 1.0
         return True
     frames.undo_step(state.blocks, at, tree.parent)
-    sums[lanes.TAU * LANES + at] = 0.5 * tau
+    if sums[lanes.TRUST * LANES + at] > 0.0:
+        sums[lanes.TRUST * LANES + at] = 0.0
+    else:
+        sums[lanes.TAU * LANES + at] = 0.5 * tau
     return tau > SHORTEST_TAU
 
 
 @kernel()
-def run(
-    low, high, tree, length, target, stiffness, row, start, tolerance_m, max_iterations, state, out
-):
-    """Fit tasks low ... high - 1; task k is frame row[k] started from start[k]. Writes into `out`.
+def run(low, high, base, tree, target, stiffness, row, start, tolerance_m, max_iterations, out):
+    """Fit tasks low ... high - 1 and write into `out`.
 
-    A lane that finishes takes the next frame from the queue at once. Lanes never read each other,
-    so a frame's result does not depend on its lane, its neighbours or the split into calls.
+    Task k is frame row[k], started from start[k - base]. A lane that finishes takes the next task
+    at once. Lanes never read each other, so a frame's result does not depend on its lane, its
+    neighbours or the split into calls.
     """
-    n_joints = length.shape[0]
+    owner = new_state(tree.parent.shape[0])
+    state = borrow_state(owner)
     next_task = low
-    state.task[:] = -1
-    can_go_on = np.ones(LANES, np.bool_)
     while True:
         busy = False
         for at in range(LANES):
             while state.task[at] < 0 and next_task < high:
-                observed = False
-                for i in range(n_joints):
-                    observed |= stiffness[row[next_task], i] > 0.0
-                if observed:
+                t = row[next_task]
+                begin = start[next_task - base]
+                if frames.load(state, at, tree, target[t], stiffness[t], begin, tolerance_m):
                     state.task[at] = next_task
-                    frames.load(
-                        state,
-                        at,
-                        tree,
-                        length,
-                        target[row[next_task]],
-                        stiffness[row[next_task]],
-                        start[next_task],
-                        tolerance_m,
-                    )
                 else:
                     frames.write_no_data(next_task, out)
                 next_task += 1
             busy |= state.task[at] >= 0
         if not busy:
-            return
+            break
         sweep_down(state.blocks, state.sums, tree)
         for at in range(LANES):
             if state.task[at] >= 0:
-                can_go_on[at] = judge_step(state, at, tree)
+                state.moving[at] = judge_step(state, at, tree)
         sweep_up(state.blocks, state.sums, tree)
         for at in range(LANES):
             if state.task[at] < 0:
                 continue
-            if state.sums[lanes.STEP2 * LANES + at] <= state.close2[at]:
+            flat = state.sums[lanes.DECREASE * LANES + at] <= RESOLUTION * state.objective[at]
+            if flat or state.sums[lanes.STEP2 * LANES + at] <= state.close2[at]:
                 outcome = frames.CERTIFIED
-            elif not can_go_on[at]:
+            elif not state.moving[at]:
                 outcome = frames.STALLED
             elif state.round[at] >= max_iterations:
                 outcome = frames.ITERATION_LIMIT
             else:
                 state.round[at] += 1
                 continue
-            frames.write(state, at, tree, length, outcome, out)
+            frames.write(state, at, tree, outcome, out)
             state.task[at] = -1
+    owner.task[:] = -1  # the owner must outlive what was borrowed from it
 
 
 @kernel()
 def fill_and_run(
-    low, high, tree, length, target, stiffness, row, rest, last, start, fill,
-    tolerance_m, max_iterations, out,
+    low, high, tree, target, stiffness, row, rest, last, start, fill, tolerance_m,
+    max_iterations, out,
 ):  # fmt: skip
-    """What one thread does with one chunk of frames."""
+    """What one thread does with one chunk of tasks; with `fill`, tasks are frames without start."""
+    tree, out = borrow_tree(tree), borrow_out(out)
+    target, stiffness, row = borrow(target), borrow(stiffness), borrow(row)
+    base = 0
     if fill:
-        fill_directions(low, high, target, stiffness, length, tree.parent, rest, last, start)
-    state = new_state(length.shape[0])
-    run(low, high, tree, length, target, stiffness, row, start, tolerance_m, max_iterations,
-        state, out)  # fmt: skip
+        base = low
+        start = np.empty((high - low, rest.shape[0], 3))
+        fill_directions(
+            low, high, target, stiffness, tree.length, tree.parent, rest, last, borrow(start)
+        )
+    run(low, high, base, tree, target, stiffness, row, borrow(start), tolerance_m,
+        max_iterations, out)  # fmt: skip
+    start[:0] = 0.0  # likewise
 
 
-def make_tree(parent: Int) -> Tree:
+def make_tree(parent: Int, length: Float) -> Tree:
     """Topology arrays of the kernel from the parent of every joint."""
     n_joints = len(parent)
     root = np.arange(n_joints)
@@ -213,7 +257,9 @@ def make_tree(parent: Int) -> Tree:
     for i, p in enumerate(parent):
         if p >= 0 and message[p] != i:
             adds_to[i] = message[p]
-    return Tree(np.asarray(parent, dtype=np.int64), root, message, adds_to)
+    length = np.where(parent >= 0, length, 0.0)
+    inverse = np.divide(1.0, length, out=np.zeros(n_joints), where=length > 0)
+    return Tree(parent, root, message, adds_to, length, inverse)
 
 
 def new_out(n_tasks: int, n_joints: int) -> Out:
@@ -284,7 +330,7 @@ def fit_tree(
         np.ascontiguousarray(a, dtype=np.float64) for a in (target, stiffness, length)
     )
     n_frames, n_joints = stiffness.shape
-    tree = make_tree(parent)
+    tree = make_tree(parent, length)
     out = new_out(n_frames, n_joints)
     if rest is None:
         rest = np.tile(np.array(DEFAULT_REST), (n_joints, 1))
@@ -292,15 +338,16 @@ def fit_tree(
     known = np.full((n_joints, 3), np.nan) if last is None else last
     known = np.ascontiguousarray(known, dtype=np.float64)
     fill = start is None
-    first = np.empty((n_frames, n_joints, 3)) if start is None else start
+    first = np.empty((0, n_joints, 3)) if start is None else start
     first = np.ascontiguousarray(first, dtype=np.float64)
     n_threads = n_threads or os.cpu_count() or 1
 
     def run_all(row: Int, start: Float, fill: bool, tolerance_m: float, out: Out) -> None:
         def run_chunk(low: int) -> None:
+            high = min(low + CHUNK, len(row))
             fill_and_run(
-                low, min(low + CHUNK, len(row)), tree, length, target, stiffness, row, rest, known,
-                start, fill, tolerance_m, max_iterations, out,
+                low, high, tree, target, stiffness, row, rest, known, start, fill, tolerance_m,
+                max_iterations, out,
             )  # fmt: skip
 
         chunks = range(0, len(row), CHUNK)
@@ -319,7 +366,7 @@ def fit_tree(
             if not len(rows):
                 continue
             again = np.empty((len(rows) * N_STARTS, n_joints, 3))
-            propose(rows, attempt, stiffness, length, parent, rest, first, out, again)
+            propose(rows, attempt, stiffness, length, parent, rest, out, again)
             tried = new_out(len(again), n_joints)
             # Tighter, because a certificate at the edge of definiteness needs exact multipliers.
             tight = min(tolerance_m, RESTART_TOLERANCE_M)

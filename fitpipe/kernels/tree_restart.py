@@ -57,7 +57,7 @@ def unit_noise(seed):
 
 
 @kernel()
-def propose(rows, attempt, stiffness, length, parent, rest, first_start, out, start):
+def propose(rows, attempt, stiffness, length, parent, rest, out, start):
     """Write N_STARTS starts for every frame of `rows` into `start` (row * N_STARTS, joint, 3).
 
     The present pose again (to be polished); single flips of the suspects; joint flips of the worst
@@ -72,7 +72,7 @@ def propose(rows, attempt, stiffness, length, parent, rest, first_start, out, st
         present = start[k * N_STARTS]
         for i in range(n_joints):
             p = parent[i]
-            present[i] = first_start[t, i]
+            present[i] = rest[i]  # where the bone is absent it does not matter
             if p >= 0 and out.active[t, i] and out.active[t, p] and length[i] > 0.0:
                 size = 0.0
                 for c in range(3):

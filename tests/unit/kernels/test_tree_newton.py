@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
-from tree_examples import (
+from .tree_examples import (
     KINECT20,
     KINECT20_LENGTH_M,
     dense_certificate,
