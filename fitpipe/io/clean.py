@@ -24,13 +24,15 @@ _UNLABELLED = re.compile(
     r"^(\*\d*|(unlabell?ed|unidentified|unnamed|uname|unknown)[ _*:-]*\d*)$", re.IGNORECASE
 )
 _MISSING_CODE = -9999.0  # no take reaches that far: Kinect and QTM exports write it for "missing"
-_AT_ORIGIN_M = 0.01  # a point this close before or after an exact zero passes the origin
+_AT_ORIGIN_M = 0.01  # a point this close before and after an exact zero passes the origin
 _TOO_WIDE_M = 20.0
 _TOO_NARROW_M = 0.005
 _FEW_POINTS = 5  # fewer points may well be close together
 
 
-def to_take(raw: RawTake, *, path: Path, file_format: str, options: ReadOptions) -> Take:
+def to_take(
+    raw: RawTake, *, path: Path, file_format: str, sha256: str, options: ReadOptions
+) -> Take:
     """Check a raw take and convert it: metres, seconds, unique labels, NaN for missing.
 
     Parameters
@@ -40,6 +42,8 @@ def to_take(raw: RawTake, *, path: Path, file_format: str, options: ReadOptions)
         The file it is from.
     file_format : str
         Name of its format.
+    sha256 : str
+        Of its bytes.
     options : ReadOptions
         What the user said about units, up axis and rate.
 
@@ -102,6 +106,7 @@ def to_take(raw: RawTake, *, path: Path, file_format: str, options: ReadOptions)
             unit=unit,
             up=up,
             rate_claimed_hz=raw.rate_hz,
+            sha256=sha256,
             metadata=metadata,
         ),
         repairs=tuple(findings),
@@ -175,9 +180,8 @@ def _tell_zeros(
     if not zero.any():
         return
     near = np.linalg.norm(position_m, axis=-1) < _AT_ORIGIN_M
-    passing = np.zeros_like(zero)
-    passing[1:] |= near[:-1]
-    passing[:-1] |= near[1:]
+    edge = np.full((1, near.shape[1]), len(near) > 1)
+    passing = np.vstack([edge, near[:-1]]) & np.vstack([near[1:], edge])
     position_m[zero & passing] = 0.0
     zero = zero & ~passing
     always = zero.all(axis=0)

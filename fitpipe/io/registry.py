@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -103,7 +104,12 @@ def read_takes(
     raws = _named_source(raws, source)
     raws = _pick(path, raws, "source", source)
     raws = _pick(path, raws, "body", body)
-    return [to_take(raw, path=path, file_format=file_format.name, options=options) for raw in raws]
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return [
+        to_take(raw, path=path, file_format=file_format.name, sha256=sha256, options=options)
+        for raw in raws
+    ]
 
 
 def read_take(

@@ -1,0 +1,306 @@
+"""Every real C3D, TRC and Kinect table is read with the figures its README states."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from fitpipe.errors import InputError
+from fitpipe.io import infer_up, inspect_file, read_take, read_takes
+from fitpipe.records import Take
+
+# The README counts the points a model wrote beside the markers as outputs: Plug-in Gait segment
+# axes (origin, anterior, lateral, proximal), hip centres and centres of mass. They are positions,
+# so the reader keeps them; they are left out here to compare with the README.
+_MODEL_POINT = re.compile(
+    r"^((HED|PEL|TRX|[LR](CL|FE|FO|HN|HU|RA|TI|TO))[OALP]|[LR]HJC\w*|CentreOfMass(Floor)?)$"
+)
+
+
+class Stated(NamedTuple):
+    """One row of the README's tables."""
+
+    file: str
+    frames: int
+    rate_hz: float
+    unit: str
+    up: str  # empty where the README is not sure
+    markers: int
+    gaps_percent: float
+    longest_gap: int | None = None
+
+
+C3D = [
+    Stated("nimblephysics/cmu_02_05.c3d", 1854, 120, "mm", "+z", 41, 0),
+    Stated("nimblephysics/cmu_dribble_shoot_basketball.c3d", 494, 120, "mm", "+z", 41, 0),
+    Stated("nimblephysics/squat.c3d", 2539, 120, "mm", "+y", 53, 1.73, 206),
+    Stated("nimblephysics/UpsideDown_trial2.c3d", 48, 240, "mm", "+z", 37, 0),
+    # The README states 48 markers and 26 outputs: it counts LFEP, LFEO, LTIO and their right sides
+    # as outputs. They are this file's joint centres; 54 of 74 trajectories are positions.
+    Stated("gaittoolbox/NS2-S02-Trial-Walk-1-viconvsxsens.c3d", 955, 100, "m", "+z", 48, 0),
+    Stated("btkdata/sample01_Eb015pi.c3d", 450, 50, "mm", "", 26, 1.93, 47),
+    Stated("btkdata/sample01_Eb015pr.c3d", 450, 50, "mm", "", 26, 1.93, 47),
+    Stated("btkdata/sample01_Eb015vi.c3d", 450, 50, "mm", "", 26, 1.93, 47),
+    Stated("btkdata/sample01_Eb015vr.c3d", 450, 50, "mm", "", 26, 1.93, 47),
+    Stated("btkdata/sample08_TESTBPI.c3d", 450, 50, "mm", "", 26, 1.93, 47),
+    Stated("btkdata/sample08_TESTDPI.c3d", 450, 50, "mm", "", 26, 1.93, 47),
+    Stated("btkdata/sample09_PlugInC3D.c3d", 281, 60, "mm", "+z", 16, 23.82, 96),
+    Stated("btkdata/sample10_TYPE-2.C3D", 199, 60, "mm", "", 13, 25.24, 75),
+    Stated("btkdata/sample13_golfswing.c3d", 514, 107.527, "mm", "", 29, 0),
+    Stated("btkdata/sample15_FP1.C3D", 480, 60, "m", "", 8, 0),
+    Stated("btkdata/sample21_sample21.c3d", 574, 60, "mm", "+z", 14, 0),
+    Stated("btkdata/MyCube.c3d", 1, 50, "mm", "", 14, 0),
+    Stated("btkdata/shd01.c3d", 237, 250, "mm", "", 27, 0),
+    # The README's 29 takes the four foot markers RFOO and LFOO (each twice) for model outputs.
+    Stated("btkdata/Gait.c3d", 487, 100, "mm", "+z", 29, 60.23, 164),
+    Stated("btkdata/PiG_Calibration-FlatFoot-Full.c3d", 94, 100, "mm", "+z", 35, 0),
+    Stated("btkdata/PiG_Motion-FlatFoot-Full.c3d", 315, 100, "mm", "+z", 35, 0.27, 30),
+    Stated("btkdata/PiG_Calibration-FlatFoot-One.c3d", 1, 100, "mm", "+z", 35, 0),
+    Stated("ezc3d_testfiles/Qualisys.c3d", 340, 200, "mm", "+z", 55, 0),
+    Stated("ezc3d_testfiles/FP_Type1.c3d", 634, 100, "m", "+y", 22, 0),
+    Stated("ezc3d_testfiles/FP_Type3.c3d", 2, 250, "mm", "", 34, 0),
+    Stated("ezc3d_testfiles/read_NOTworking2.c3d", 670, 25, "mm", "", 23, 0),
+    Stated("kineticstoolkit/walkingOptiTrack.c3d", 3361, 160, "mm", "", 12, 7.43, 1007),
+    Stated("kineticstoolkit/sprintbasket.c3d", 3678, 120, "m", "", 26, 38.76, 1760),
+    Stated("kineticstoolkit/sample_probing_acromion_R.c3d", 140, 69.5, "m", "+y", 41, 0.03, 1),
+    Stated("kineticstoolkit/sample_probing_olecrane_R.c3d", 140, 69.5, "m", "", 41, 2.44, 140),
+    Stated("pycgm/Movement_trial.c3d", 323, 120, "mm", "+z", 39, 0),
+    Stated("pycgm/Sample_Static.c3d", 275, 100, "mm", "+z", 35, 0),
+    Stated("biomechzoo/HC002D02.c3d", 51, 100, "mm", "+z", 118, 0),
+    Stated("biomechzoo/HC002D06.c3d", 255, 100, "mm", "+z", 99, 0.05, 12),
+    Stated("biobuddy/static.c3d", 138, 100, "mm", "+z", 49, 0),
+    Stated("biobuddy/static_rotated.c3d", 138, 100, "mm", "+y", 49, 0),
+    Stated("biobuddy/static_lower_body.c3d", 344, 100, "mm", "", 100, 78.71, 344),
+    Stated("opensim_core/test_walking.c3d", 806, 250, "mm", "+z", 38, 31.61, 293),
+]
+
+TRC = [
+    Stated("nimblephysics/Subject4_static1.trc", 517, 100, "m", "+y", 55, 0),
+    Stated("nimblephysics/Subject4_walking1.trc", 131, 100, "m", "+y", 51, 1.87, 117),
+    Stated("nimblephysics/Subject4_squats1.trc.gz", 1346, 100, "m", "+y", 51, 0),
+    Stated("nimblephysics/Subject4_DJ1.trc", 269, 100, "m", "+y", 51, 0.03, 3),
+    Stated("nimblephysics/OpenCapUnfiltered_walking2.trc", 136, 100, "m", "+y", 51, 1.5, 5),
+    Stated("nimblephysics/Hamner_run300.trc", 216, 100, "m", "+y", 42, 0),
+    # The README states no gaps; 71 samples are exactly (0, 0, 0), which it does not count.
+    Stated("nimblephysics/WeirdFormatTests_markers.trc", 281, 100, "m", "+y", 61, 0.41),
+    Stated("nimblephysics/subject18_synthetic_walk2.trc", 215, 200, "m", "+y", 54, 0),
+    Stated("nimblephysics/Tiziana2019_markers.trc", 185, 200, "mm", "+y", 29, 0),
+    Stated("btkdata/Gait.trc", 487, 100, "mm", "+z", 33, 45.46, 159),
+    Stated("btkdata/Knee.trc", 200, 200, "mm", "", 71, 24.38, 200),
+    Stated("btkdata/MOTEK_T.trc", 89, 30, "mm", "+y", 41, 0),
+    Stated("btkdata/MOTEK_ballet_reduced.trc", 100, 30, "mm", "+y", 41, 0),
+    Stated("btkdata/UpperLimbStatic.trc", 146, 100, "mm", "", 34, 0),
+    Stated("biobuddy/static.trc", 138, 100, "m", "+z", 49, 0),
+    Stated(
+        "opensim_core/dataWithBlanksForMissingMarkers.trc", 464, 250, "mm", "+z", 40, 80.85, 463
+    ),
+    Stated("opensim_core/dataWithEformat.trc", 5, 119.88, "m", "", 14, 0),
+    Stated("opensim_core/dataWithNaNsOfDifferentCases.trc", 5, 250, "mm", "", 14, 7.14, 5),
+    Stated("opensim_core/exampleFormat.trc", 5, 100, "m", "", 3, 13.33, 1),
+    Stated("opensim_core/subject01_synthetic_marker_data.trc", 73, 60, "m", "+y", 31, 0),
+    Stated("opensim_core/subject01_static.trc", 300, 60, "mm", "+y", 49, 0),
+    Stated("opensim_core/init100.trc", 120, 120, "mm", "+z", 22, 0),
+    Stated("opensim_core/gait10dof_subject01_walk.trc", 151, 60, "mm", "+y", 41, 0),
+    Stated("opensim_core/rajagopal_markers_walk.trc", 238, 100, "mm", "+y", 41, 0),
+    Stated("opensim_core/walk_free_01.trc", 73, 60, "mm", "+y", 41, 0),
+    Stated("pose2sim_blender/Pose2Sim_markers.trc", 100, 60, "m", "+y", 21, 0),
+]
+
+KINECT = [
+    Stated("keraal/G3-Kinect-CTK-P1T1-Unknown-C-0.txt", 197, 30, "m", "+y", 25, 0),
+    Stated("keraal/G3-Kinect-ELK-P1T1-Unknown-C-0.txt", 193, 30, "m", "+y", 25, 0),
+    Stated("keraal/G3-Vicon-CTK-P1T1-Unknown-C-0.txt", 390, 60, "mm", "+z", 17, 0),
+    Stated("keraal/G3-Vicon-ELK-P1T1-Unknown-C-0.txt", 385, 60, "mm", "+z", 17, 0),
+    Stated("labanotation/KinectReader_joints.csv", 371, 30, "m", "", 25, 0),
+    Stated("labanotation/Ges01_wavehand.csv", 154, 30, "m", "", 25, 0),
+    Stated("labanotation/Ges03_drawlines.csv", 213, 30, "m", "", 25, 0),
+    Stated("labanotation/Ges06_chickenwing.csv", 160, 30, "m", "", 25, 0),
+]
+
+
+@pytest.mark.parametrize("stated", [*C3D, *TRC, *KINECT], ids=lambda stated: stated.file)
+def test_a_recording_has_the_frames_rate_labels_and_gaps_its_readme_states(
+    shared_data: Path, stated: Stated
+) -> None:
+    (report,) = inspect_file(shared_data / stated.file)
+    take = report.take
+    markers = [point for point in report.points if not _is_model_point(report.format, point.label)]
+
+    assert take.n_frames == stated.frames
+    assert len(markers) == stated.markers
+    assert report.unit == stated.unit
+    if stated.frames > 1:
+        # the README rounds; stamps rounded to milliseconds move the mean rate by up to 0.2 %
+        assert take.rate_hz == pytest.approx(stated.rate_hz, rel=0.011)
+    assert report.rate_claimed_hz is None or report.rate_claimed_hz == pytest.approx(
+        stated.rate_hz, rel=1e-4
+    )
+    gaps = 100 * np.mean([point.gap_share for point in markers])
+    assert gaps == pytest.approx(stated.gaps_percent, abs=0.0051)
+    if stated.longest_gap is not None:
+        assert max(point.longest_gap for point in markers) == stated.longest_gap
+    if stated.up:
+        assert infer_up(take) == stated.up
+        assert take.origin.up == stated.up
+
+
+def _is_model_point(file_format: str, label: str) -> bool:
+    # a repeated label carries a number
+    return file_format == "c3d" and bool(_MODEL_POINT.match(re.sub(r"_\d$", "", label)))
+
+
+def test_stamps_give_the_rate_where_the_header_claims_none(shared_data: Path) -> None:
+    # The README calls the time step uneven; the stamps are 0.01102664 s apart to 1e-8 s.
+    take = read_take(shared_data / "pose2sim_blender/Moco_markers.trc")
+    assert (take.n_frames, take.n_points, take.origin.unit) == (200, 47, "m")
+    assert take.origin.rate_claimed_hz == 0
+    assert take.rate_hz == pytest.approx(1 / 0.01102664, rel=1e-6)
+
+
+def test_a_file_without_a_unit_is_read_once_the_unit_is_given(shared_data: Path) -> None:
+    path = shared_data / "btkdata/sample28_dynamic.C3D"
+    with pytest.raises(InputError, match=r"claims no length unit.*--units"):
+        read_take(path)
+    take = read_take(path, units="mm")
+    assert (take.n_frames, take.n_points, take.rate_hz) == (296, 34, pytest.approx(100))
+    # README: 16.31 % gaps and, apart from them, 3.4 % exact zeros
+    assert 100 * (1 - take.is_observed.mean()) == pytest.approx(16.31 + 3.43, abs=0.01)
+    assert any("345 samples are exactly (0, 0, 0)" in finding.what for finding in take.repairs)
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("btkdata/sample01_Eb015si.c3d", "SGI/MIPS.*byte order"),
+        ("btkdata/sample01_Eb015sr.c3d", "SGI/MIPS.*byte order"),
+        ("btkdata/sample06_MACsample.c3d", "SGI/MIPS.*byte order"),
+        ("btkdata/sample18_bad_parameter_section.c3d", "damaged C3D"),
+        ("btkdata/mocap36.c3d", "damaged C3D"),
+        ("btkdata/badParameterOffset.c3d", "damaged C3D"),
+        ("btkdata/sample20_phasespace_sample.c3d", "no 3D points: the header announces 40"),
+        ("btkdata/Empty.c3d", "empty file"),
+        ("btkdata/Analysis.c3d", "no 3D points: all trajectories are model outputs"),
+        ("btkdata/1123x01EMG.c3d", "no 3D points"),
+        ("btkdata/parameterOverflow.c3d", "no valid sample.*8282 samples are exactly"),
+        ("btkdata/10002-20130626160334-Unnamed.trc", "no 3D points.*882 rows"),
+        ("btkdata/Empty.trc", "empty file"),
+        ("btkdata/Truncated.trc", "line 2: is not a whole TRC"),
+        ("nimblephysics/MarkerCrash_P04_1.5mps_05.c3d", "no 3D points"),
+        ("ezc3d_testfiles/C3DRotationExample.c3d", "no 3D points.*rotations"),
+        ("kinectmultitrack/Study_2_Kinect_2_Time_12_30_00_PM.csv", "no frames"),
+    ],
+)
+def test_an_unreadable_file_ends_in_one_clear_error(
+    shared_data: Path, file: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        read_takes(shared_data / file)
+    assert caught.value.path == shared_data / file
+
+
+# file, rows, ticks, rows seen by both sensors, seconds, longest tick ms, people
+MULTITRACK = [
+    ("Study_4_Kinect_0_Time_1_17_51_PM.csv.gz", 3518, 1759, 1759, 138, 52721, 1),
+    ("Study_4_Kinect_1_Time_1_22_06_PM.csv.gz", 2736, 1368, 1368, 63, 11953, 1),
+    ("Study_13_Kinect_2_Time_5_22_05_PM.csv.gz", 3192, 1596, 1596, 72, 11787, 1),
+    ("Study_1_Kinect_2_Time_12_07_07_PM.csv", 724, 362, 362, 13, 89, 1),
+    ("Study_10_Kinect_2_Time_4_17_12_PM.csv", 300, 150, 150, 5, 74, 1),
+    ("Study_0_Kinect_2_Time_11_45_58_AM.csv", 274, 137, 137, 5, 75, 1),
+    ("Study_24_Kinect_1_Time_2_49_46_PM.csv.gz", 1891, 533, 862, 37, 8913, 2),
+    ("Study_23_Kinect_1_Time_2_37_08_PM.csv", 627, 170, 287, 6, 68, 2),
+    ("Study_26_Kinect_1_Time_3_20_47_PM.csv", 913, 252, 409, 9, 94, 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("file", "rows", "ticks", "both", "seconds", "longest_ms", "people"), MULTITRACK
+)
+def test_two_kinects_give_one_take_per_sensor_and_person_on_one_clock(
+    shared_data: Path,
+    file: str,
+    rows: int,
+    ticks: int,
+    both: int,
+    seconds: int,
+    longest_ms: int,
+    people: int,
+) -> None:
+    takes = read_takes(shared_data / "kinectmultitrack" / file)
+    by_body: dict[str, list[Take]] = {}
+    for take in takes:
+        by_body.setdefault(take.origin.metadata["body"], []).append(take)
+
+    assert len(by_body) == people
+    assert {take.source for take in takes} == {"sensor0", "sensor1"}
+    assert sum(take.n_frames for take in takes) == rows
+    clock = np.unique(np.concatenate([take.time_s for take in takes]))
+    assert len(clock) == ticks
+    assert clock[0] == 0
+    assert clock[-1] == pytest.approx(seconds, abs=0.51)
+    assert 1000 * np.diff(clock).max() == pytest.approx(longest_ms, abs=0.5)
+    shared = sum(len(np.intersect1d(*(take.time_s for take in pair))) for pair in by_body.values())
+    assert shared == both
+    assert all(take.n_points == 25 and take.labels[0] == "SpineBase" for take in takes)
+
+
+def test_a_file_of_two_sensors_is_refused_as_one_take_unless_one_is_picked(
+    shared_data: Path,
+) -> None:
+    path = shared_data / "kinectmultitrack/Study_0_Kinect_2_Time_11_45_58_AM.csv"
+    with pytest.raises(InputError, match=r"holds 2 takes.*'sensor0'.*'sensor1'.*source="):
+        read_take(path)
+    take = read_take(path, source="sensor1")
+    # first row of Skeleton_Id 1, as written in the file
+    assert take.position_m[0, take.index("AnkleLeft")] == pytest.approx(
+        [0.3914902, -0.9116729, 2.525097], abs=1e-12
+    )
+    assert read_take(path, source="1").source == "sensor1"
+
+
+@pytest.mark.parametrize(
+    ("file", "inferred_percent", "tracked_percent"),
+    [
+        ("KinectReader_joints.csv", 31.8, 68.2),
+        ("Ges01_wavehand.csv", 0.3, 99.7),
+        ("Ges03_drawlines.csv", 0.3, 99.7),
+        ("Ges06_chickenwing.csv", 7.6, 92.4),
+    ],
+)
+def test_tracking_states_become_confidence(
+    shared_data: Path, file: str, inferred_percent: float, tracked_percent: float
+) -> None:
+    confidence = read_take(shared_data / "labanotation" / file).confidence
+    assert confidence is not None
+    assert 100 * np.mean(confidence == 0.2) == pytest.approx(inferred_percent, abs=0.051)
+    assert 100 * np.mean(confidence == 1.0) == pytest.approx(tracked_percent, abs=0.051)
+
+
+def test_one_take_in_c3d_and_trc_is_the_same_in_metres(shared_data: Path) -> None:
+    from_c3d = read_take(shared_data / "biobuddy/static.c3d")
+    from_trc = read_take(shared_data / "biobuddy/static.trc")
+    assert from_c3d.labels == from_trc.labels
+    # README: max difference 5e-6 m (the TRC has five decimals)
+    assert np.abs(from_c3d.position_m - from_trc.position_m).max() < 5.1e-6
+
+
+def test_turned_takes_agree_once_their_up_axes_are_given(shared_data: Path) -> None:
+    z_up = read_take(shared_data / "biobuddy/static.c3d", up="+z")
+    y_up = read_take(shared_data / "biobuddy/static_rotated.c3d", up="+y")
+    assert z_up.origin.up == y_up.origin.up == "+y"
+    height = np.sort(z_up.position_m[0, :, 1])
+    assert height == pytest.approx(np.sort(y_up.position_m[0, :, 1]), abs=1e-5)
+
+
+def test_byte_orders_and_number_types_of_one_c3d_agree(shared_data: Path) -> None:
+    takes = [
+        read_take(shared_data / f"btkdata/sample01_Eb015{kind}.c3d")
+        for kind in ("pi", "pr", "vi", "vr")
+    ]
+    for take in takes[1:]:
+        assert np.array_equal(take.is_observed, takes[0].is_observed)
+        # README: 1.0e-4 mm
+        assert np.nanmax(np.abs(take.position_m - takes[0].position_m)) < 1.1e-7
