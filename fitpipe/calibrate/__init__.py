@@ -4,4 +4,11 @@ from fitpipe.calibrate.lengths import estimate_lengths, lengths_from_names, read
 from fitpipe.calibrate.registration import align_rigid, register
 from fitpipe.calibrate.timing import onto_clock
 
-__all__ = ["align_rigid", "estimate_lengths", "lengths_from_names", "onto_clock", "read_lengths", "register"]
+__all__ = [
+    "align_rigid",
+    "estimate_lengths",
+    "lengths_from_names",
+    "onto_clock",
+    "read_lengths",
+    "register",
+]

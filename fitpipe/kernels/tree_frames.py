@@ -47,6 +47,7 @@ class Out(NamedTuple):
     position: Any  # (task, joint, 3) float64
     active: Any  # (task, joint) bool
     objective: Any  # (task,) float64
+    objective_start: Any  # (task,) float64
     iterations: Any  # (task,) int64
     outcome: Any  # (task,) int64
     multiplier: Any  # (task, joint) float64
@@ -64,7 +65,9 @@ class Lane(NamedTuple):
     round: Any  # (lane,) int64, Newton steps tried; -1 = not yet placed
     moving: Any  # (lane,) bool, False once no step descends
     objective: Any  # (lane,) float64 at the accepted positions
+    objective_start: Any  # (lane,) float64 at the first positions
     close2: Any  # (lane,) float64, squared step that counts as arrived
+    nothing: Any  # (lane,) float64, objective below which every joint is on its target
     centre: Any  # (lane, 3) float64, subtracted from the targets
 
 
@@ -117,12 +120,14 @@ def load(state, at, tree, target, stiffness, start, tolerance_m):
     state.centre[at, 1] = c1
     state.centre[at, 2] = c2
     scale = 0.0
+    softest = np.inf
     for i in range(n_joints):
         p = tree.parent[i]
         own = blocks[i * BLOCK + at :]  # slots of this lane are LANES apart
         h = m0 = m1 = m2 = 0.0
         if stiffness[i] > 0.0:
             h = stiffness[i]
+            softest = min(softest, h)
             m0 = target[i, 0] - c0
             m1 = target[i, 1] - c1
             m2 = target[i, 2] - c2
@@ -166,6 +171,7 @@ def load(state, at, tree, target, stiffness, start, tolerance_m):
                 own[(lanes.X + c) * LANES] /= weight if weight > 0.0 else 1.0
     close = max(0.1 * tolerance_m, ROUNDING * scale)
     state.close2[at] = close * close
+    state.nothing[at] = 0.5 * softest * close * close
     state.sums[lanes.TAU * LANES + at] = 0.0  # the first round only places the joints
     state.round[at] = -1
     return True
@@ -261,6 +267,7 @@ def write(state, at, tree, outcome, out):
                 g2 = own[(lanes.G + 2) * LANES]
                 multiplier[i] = math.sqrt(g0 * g0 + g1 * g1 + g2 * g2)
     out.objective[task] = state.objective[at]
+    out.objective_start[task] = state.objective_start[at]
     out.iterations[task] = max(state.round[at], 0)
     out.outcome[task] = outcome
     out.worst_bone_error[task] = worst
@@ -272,6 +279,7 @@ def write_no_data(task, out):
     out.active[task] = False
     out.multiplier[task] = np.nan
     out.objective[task] = np.nan
+    out.objective_start[task] = np.nan
     out.iterations[task] = 0
     out.outcome[task] = NO_DATA
     out.worst_bone_error[task] = np.nan

@@ -45,6 +45,7 @@ class TreeFit(NamedTuple):
     position: Float  # (frame, joint, 3) metres
     active: npt.NDArray[np.bool_]  # (frame, joint) observed, or carried by bones
     objective: Float  # (frame,) sum of 1/2 h |x - m|^2
+    objective_start: Float  # (frame,) the same where the fit began
     iterations: Int  # (frame,) Newton steps tried
     outcome: Int  # (frame,) a code of `tree_frames`
     multiplier: Float  # (frame, joint) of |x_joint - x_parent| - L; NaN for a root
@@ -63,6 +64,8 @@ def new_state(n_joints):
         np.zeros(LANES, np.bool_),
         np.zeros(LANES),
         np.zeros(LANES),
+        np.zeros(LANES),
+        np.zeros(LANES),
         np.zeros((LANES, 3)),
     )
 
@@ -78,7 +81,9 @@ def borrow_state(s):
         borrow(s.round),
         borrow(s.moving),
         borrow(s.objective),
+        borrow(s.objective_start),
         borrow(s.close2),
+        borrow(s.nothing),
         borrow(s.centre),
     )
 
@@ -89,6 +94,7 @@ def borrow_out(out):
         borrow(out.position),
         borrow(out.active),
         borrow(out.objective),
+        borrow(out.objective_start),
         borrow(out.iterations),
         borrow(out.outcome),
         borrow(out.multiplier),
@@ -156,6 +162,7 @@ def judge_step(state, at, tree):
     objective = sums[lanes.J * LANES + at]
     if state.round[at] < 0:
         state.round[at] = 0
+        state.objective_start[at] = objective
         state.objective[at] = objective
         sums[lanes.TAU * LANES + at] = 1.0
         sums[lanes.TRUST * LANES + at] = 1.0
@@ -210,6 +217,8 @@ def run(low, high, base, tree, target, stiffness, row, start, tolerance_m, max_i
             if state.task[at] < 0:
                 continue
             flat = state.sums[lanes.DECREASE * LANES + at] <= RESOLUTION * state.objective[at]
+            # Few joints seen leave whole families of exact fits, where Newton's step is singular.
+            flat |= state.objective[at] <= state.nothing[at]
             if flat or state.sums[lanes.STEP2 * LANES + at] <= state.close2[at]:
                 outcome = frames.CERTIFIED
             elif not state.moving[at]:
@@ -266,6 +275,7 @@ def new_out(n_tasks: int, n_joints: int) -> Out:
     return Out(
         np.empty((n_tasks, n_joints, 3)),
         np.empty((n_tasks, n_joints), np.bool_),
+        np.empty(n_tasks),
         np.empty(n_tasks),
         np.empty(n_tasks, np.int64),
         np.empty(n_tasks, np.int64),

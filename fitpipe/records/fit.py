@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,7 +118,7 @@ class Fit:
             "position is NaN elsewhere than where status says absent",
         )
         faults.raise_if_any()
-        object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
+        object.__setattr__(self, "provenance", dict(self.provenance))
 
     @property
     def n_frames(self) -> int:
@@ -217,11 +216,11 @@ class Fit:
             },
         )
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, compression: int = 4) -> Path:
         """Write the fit to an HDF5 file (schema ``fitpipe.fit/1``); see fitpipe.output.save_fit."""
         from fitpipe.output import save_fit
 
-        return save_fit(self, path)
+        return save_fit(self, path, compression=compression)
 
     def __repr__(self) -> str:
         return (
