@@ -192,7 +192,7 @@ class Take:
 
 def _whole_samples(position: FloatArray) -> tuple[FloatArray, int]:
     """Set samples with a non-finite coordinate to NaN; also how many were only partly NaN."""
-    seen: BoolArray = np.isfinite(position).all(axis=-1)
+    seen = np.asarray(np.isfinite(position).all(axis=-1))
     odd = ~seen & ~np.isnan(position).all(axis=-1)
     n_odd = int(np.count_nonzero(odd))
     if n_odd == 0:
