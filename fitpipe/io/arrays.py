@@ -27,7 +27,7 @@ _CONFIDENCE = ("confidence",)
 def _read_npz(head: FileHead, options: ReadOptions) -> list[RawTake]:
     del options
     try:
-        with np.load(head.path, allow_pickle=False) as archive:
+        with head.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             values = {name: archive[name] for name in archive.files}
     except ValueError as error:
         if "pickle" not in str(error):

@@ -152,7 +152,7 @@ def _take_role(columns: Columns, i: int, name: str, unit: str | None) -> bool:
             key, time_unit = base, SECONDS_PER[tail]
     if key in _TIME and columns.time is None:
         columns.time = i
-        columns.time_unit = 1e-3 if key == "tracker_time" else time_unit
+        columns.time_unit = time_unit
         return True
     for role, known in (
         ("frame", _FRAME),

@@ -24,6 +24,7 @@ JOINTS = (
 
 # what a tracking state is worth: not tracked, inferred, tracked
 _STATE_CONFIDENCE = (0.0, 0.2, 1.0)
+_TRACKER_PER_S = 1000.0  # Tracker_Time is in milliseconds
 _TICKS_PER_S = 1e7  # Windows ticks of 100 ns
 _NOMINAL_HZ = 30.0
 # order of the rigid bodies in the optical tables that go with the Keraal Kinect recordings
@@ -50,14 +51,16 @@ def _read_multitrack(head: FileHead, options: ReadOptions) -> list[RawTake]:
     columns = understand(table.names)
     order = [joint for joint in JOINTS if joint in columns.points]
     order += [label for label in columns.points if label not in order]
-    columns = replace(columns, points={label: columns.points[label] for label in order})
+    points = {label: columns.points[label] for label in order}
+    columns = replace(columns, points=points, time_unit=1.0)
     takes = read_wide(head, table, columns, unit="m", up="+y")
-    # absolute milliseconds; counted from the first tick, which the sensors of the file share
-    start_s = min(float(np.nanmin(take.time_s)) for take in takes if take.time_s is not None)
+    # Absolute milliseconds, too long for seconds in a float64 to be exact: counted from the first
+    # tick, which the sensors of the file share.
+    start_ms = min(float(np.nanmin(take.time_s)) for take in takes if take.time_s is not None)
     for take, rows in zip(takes, groups(table, columns).values(), strict=True):
         if take.time_s is not None:
-            take.time_s = take.time_s - start_s
-        take.metadata["clock_start_s"] = f"{start_s:.3f}"
+            take.time_s = (take.time_s - start_ms) / _TRACKER_PER_S
+        take.metadata["clock_start_s"] = f"{start_ms / _TRACKER_PER_S:.3f}"
         for name, key in _FACTS.items():
             if name in table.names:
                 said = table.text(table.names.index(name))
