@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fitpipe.kernels import tree_lanes as lanes
-from fitpipe.kernels._jit import kernel
+from fitpipe.kernels._jit import borrow, kernel
 from fitpipe.kernels.tree_lanes import BLOCK, LANES
 
 # Outcome codes of a frame.
@@ -54,21 +54,13 @@ class Out(NamedTuple):
     worst_bone_error: Any  # (task,) float64
 
 
-class Lane(NamedTuple):
-    """State of the lanes between rounds."""
+class Work(NamedTuple):
+    """Workspace of sixteen lanes."""
 
-    blocks: Any  # (joints + 1) blocks of tree_lanes
-    sums: Any  # lane block of tree_lanes
+    blocks: Any  # (joints + 1) blocks of tree_lanes; the last stays zero: no message
+    lane: Any  # lane block of tree_lanes
     active: Any  # (lane, joint) bool
     scratch: Any  # (joint, 3) float64
-    task: Any  # (lane,) int64, -1 idle
-    round: Any  # (lane,) int64, Newton steps tried; -1 = not yet placed
-    moving: Any  # (lane,) bool, False once no step descends
-    objective: Any  # (lane,) float64 at the accepted positions
-    objective_start: Any  # (lane,) float64 at the first positions
-    close2: Any  # (lane,) float64, squared step that counts as arrived
-    nothing: Any  # (lane,) float64, objective below which every joint is on its target
-    centre: Any  # (lane, 3) float64, subtracted from the targets
 
 
 @kernel()
@@ -100,15 +92,14 @@ def mark_active(stiffness, parent, active):
 
 
 @kernel()
-def load(state, at, tree, target, stiffness, start, tolerance_m):
+def load(work, at, tree, target, stiffness, start, tolerance_m):
     """Put one frame into lane `at`: targets about their first joint, roots at their best place.
 
     False if nothing was observed.
     """
-    blocks = state.blocks
-    offset = state.scratch
+    blocks, lane, offset = borrow(work.blocks), borrow(work.lane), borrow(work.scratch)
     n_joints = tree.parent.shape[0]
-    active = state.active[at]
+    active = borrow(work.active)[at]
     n_observed = mark_active(stiffness, tree.parent, active)
     if n_observed == 0:
         return False
@@ -116,9 +107,9 @@ def load(state, at, tree, target, stiffness, start, tolerance_m):
     while not stiffness[first] > 0.0:
         first += 1
     c0, c1, c2 = target[first, 0], target[first, 1], target[first, 2]
-    state.centre[at, 0] = c0
-    state.centre[at, 1] = c1
-    state.centre[at, 2] = c2
+    lane[lanes.CENTRE * LANES + at] = c0
+    lane[(lanes.CENTRE + 1) * LANES + at] = c1
+    lane[(lanes.CENTRE + 2) * LANES + at] = c2
     scale = 0.0
     softest = np.inf
     for i in range(n_joints):
@@ -138,9 +129,12 @@ def load(state, at, tree, target, stiffness, start, tolerance_m):
         own[lanes.H * LANES] = h
         if p < 0:
             offset[i, 0] = offset[i, 1] = offset[i, 2] = 0.0
-            for c in range(3):
-                own[(lanes.D + c) * LANES] = 0.0
-                own[(lanes.X + c) * LANES] = h * (target[i, c] - state.centre[at, c] if h else 0.0)
+            own[lanes.D * LANES] = 0.0
+            own[(lanes.D + 1) * LANES] = 0.0
+            own[(lanes.D + 2) * LANES] = 0.0
+            own[lanes.X * LANES] = h * m0
+            own[(lanes.X + 1) * LANES] = h * m1
+            own[(lanes.X + 2) * LANES] = h * m2
             # OLD[0] of a root collects the weight of its tree until the roots are placed.
             own[lanes.OLD * LANES] = h
             continue
@@ -170,29 +164,32 @@ def load(state, at, tree, target, stiffness, start, tolerance_m):
             for c in range(3):
                 own[(lanes.X + c) * LANES] /= weight if weight > 0.0 else 1.0
     close = max(0.1 * tolerance_m, ROUNDING * scale)
-    state.close2[at] = close * close
-    state.nothing[at] = 0.5 * softest * close * close
-    state.sums[lanes.TAU * LANES + at] = 0.0  # the first round only places the joints
-    state.round[at] = -1
+    lane[lanes.CLOSE2 * LANES + at] = close * close
+    lane[lanes.NOTHING * LANES + at] = 0.5 * softest * close * close
+    lane[lanes.TAU * LANES + at] = 0.0  # the first round only places the joints
+    lane[lanes.OBJECTIVE * LANES + at] = np.inf
+    lane[lanes.ROUND * LANES + at] = 0.0
+    lane[lanes.CODE * LANES + at] = lanes.GOING
     return True
 
 
 @kernel()
 def undo_step(blocks, at, parent):
     """Put lane `at` back to where it was before its last step."""
+    blocks = borrow(blocks)
     for i in range(parent.shape[0]):
-        base = i * BLOCK + at
+        own = blocks[i * BLOCK + at :]
         p = parent[i]
+        if p < 0:
+            for c in range(3):
+                own[(lanes.X + c) * LANES] = own[(lanes.OLD + c) * LANES]
+            continue
+        up = blocks[p * BLOCK + at :]
+        length = own[lanes.L * LANES]
         for c in range(3):
-            old = blocks[base + (lanes.OLD + c) * LANES]
-            if p < 0:
-                blocks[base + (lanes.X + c) * LANES] = old
-            else:
-                blocks[base + (lanes.N + c) * LANES] = old
-                blocks[base + (lanes.X + c) * LANES] = (
-                    blocks[p * BLOCK + at + (lanes.X + c) * LANES]
-                    + blocks[base + lanes.L * LANES] * old
-                )
+            old = own[(lanes.OLD + c) * LANES]
+            own[(lanes.N + c) * LANES] = old
+            own[(lanes.X + c) * LANES] = up[(lanes.X + c) * LANES] + length * old
 
 
 @kernel()
@@ -201,6 +198,7 @@ def is_certified(blocks, at, parent, pivot):
 
     `pivot` (joint, 3) is scratch. A rigid bone makes one unknown of its two joints.
     """
+    blocks = borrow(blocks)
     n_joints = parent.shape[0]
     largest = 0.0
     for i in range(n_joints):
@@ -227,17 +225,22 @@ def is_certified(blocks, at, parent, pivot):
 
 
 @kernel()
-def write(state, at, tree, outcome, out):
+def write(work, at, tree, task, out):
     """Write lane `at` into row `task` of every array of `out`."""
-    blocks = state.blocks
-    task = state.task[at]
-    active = state.active[at]
-    position = out.position[task]
-    multiplier = out.multiplier[task]
-    is_active = out.active[task]
-    c0, c1, c2 = state.centre[at, 0], state.centre[at, 1], state.centre[at, 2]
-    if outcome == CERTIFIED and not is_certified(blocks, at, tree.parent, state.scratch):
-        outcome = STATIONARY
+    blocks, lane = borrow(work.blocks), borrow(work.lane)
+    active = borrow(work.active)[at]
+    position = borrow(out.position)[task]
+    multiplier = borrow(out.multiplier)[task]
+    is_active = borrow(out.active)[task]
+    c0 = lane[lanes.CENTRE * LANES + at]
+    c1 = lane[(lanes.CENTRE + 1) * LANES + at]
+    c2 = lane[(lanes.CENTRE + 2) * LANES + at]
+    code = lane[lanes.CODE * LANES + at]
+    if code == lanes.ARRIVED:
+        certified = is_certified(blocks, at, tree.parent, work.scratch)
+        outcome = CERTIFIED if certified else STATIONARY
+    else:
+        outcome = STALLED if code == lanes.STUCK else ITERATION_LIMIT
     worst = 0.0
     for i in range(tree.parent.shape[0]):
         own = blocks[i * BLOCK + at :]
@@ -266,9 +269,9 @@ def write(state, at, tree, outcome, out):
                 g1 = own[(lanes.G + 1) * LANES]
                 g2 = own[(lanes.G + 2) * LANES]
                 multiplier[i] = math.sqrt(g0 * g0 + g1 * g1 + g2 * g2)
-    out.objective[task] = state.objective[at]
-    out.objective_start[task] = state.objective_start[at]
-    out.iterations[task] = max(state.round[at], 0)
+    out.objective[task] = lane[lanes.OBJECTIVE * LANES + at]
+    out.objective_start[task] = lane[lanes.OBJECTIVE_START * LANES + at]
+    out.iterations[task] = int(lane[lanes.ROUND * LANES + at])
     out.outcome[task] = outcome
     out.worst_bone_error[task] = worst
 

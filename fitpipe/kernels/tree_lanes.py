@@ -45,7 +45,21 @@ J = 1  # objective of the latest positions
 DECREASE = 2  # g' H^-1 g of the modified Hessian H: minus the slope along the step
 STEP2 = 3  # squared length of the step before it is carried down the tree
 TRUST = 4  # share of negative curvature the step may use
-LANE_BLOCK = 5 * LANES
+OBJECTIVE = 5  # of the accepted positions; infinite before the first
+CLOSE2 = 6  # squared step that counts as arrived
+ROUND = 7  # Newton steps tried
+REJECTED = 8  # 1 where the latest step is to be undone
+CODE = 9  # GOING, IDLE, or how the frame ended
+OBJECTIVE_START = 10  # of the first positions
+NOTHING = 11  # objective below which every joint is on its target
+CENTRE = 12  # subtracted from the targets, x, y, z
+LANE_BLOCK = 15 * LANES
+
+GOING = 0.0
+IDLE = 1.0
+ARRIVED = 2.0
+STUCK = 3.0
+LIMIT = 4.0
 
 # A curvature below this share of its joint's stiffness counts as none (a carried elbow's swivel).
 CURVATURE_FLOOR = 1e-6

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fitpipe.kernels import tree_frames as frames
+from fitpipe.kernels import tree_judge as judge
 from fitpipe.kernels import tree_lanes as lanes
 from fitpipe.kernels._jit import borrow, kernel
-from fitpipe.kernels.tree_frames import Lane, Out, Tree
+from fitpipe.kernels.tree_frames import Out, Tree, Work
 from fitpipe.kernels.tree_lanes import BLOCK, LANES
 from fitpipe.kernels.tree_restart import N_STARTS, keep_best, propose
 from fitpipe.kernels.tree_start import fill_directions
@@ -28,13 +29,9 @@ from fitpipe.kernels.tree_start import fill_directions
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
 
-ARMIJO = 1e-4
-SHORTEST_TAU = 1e-12
-ROUNDING = 1e-15  # of J0 a joint: what a sum of squares may rise by without having risen
 RESTARTS = 3
 RESTART_BLOCK = 256  # frames restarted together
 RESTART_TOLERANCE_M = 1e-8
-RESOLUTION = 1e-16  # share of J0 below which a predicted decrease is nothing (flat directions)
 CHUNK = 1024  # tasks handed to a thread at a time
 DEFAULT_REST = (0.0, 0.0, 1.0)
 
@@ -50,42 +47,6 @@ class TreeFit(NamedTuple):
     outcome: Int  # (frame,) a code of `tree_frames`
     multiplier: Float  # (frame, joint) of |x_joint - x_parent| - L; NaN for a root
     worst_bone_error: Float  # (frame,) metres
-
-
-@kernel()
-def new_state(n_joints):
-    return Lane(
-        np.zeros((n_joints + 1) * BLOCK),
-        np.zeros(lanes.LANE_BLOCK),
-        np.zeros((LANES, n_joints), np.bool_),
-        np.empty((n_joints, 3)),
-        np.full(LANES, -1),
-        np.zeros(LANES, np.int64),
-        np.zeros(LANES, np.bool_),
-        np.zeros(LANES),
-        np.zeros(LANES),
-        np.zeros(LANES),
-        np.zeros(LANES),
-        np.zeros((LANES, 3)),
-    )
-
-
-@kernel()
-def borrow_state(s):
-    return Lane(
-        borrow(s.blocks),
-        borrow(s.sums),
-        borrow(s.active),
-        borrow(s.scratch),
-        borrow(s.task),
-        borrow(s.round),
-        borrow(s.moving),
-        borrow(s.objective),
-        borrow(s.objective_start),
-        borrow(s.close2),
-        borrow(s.nothing),
-        borrow(s.centre),
-    )
 
 
 @kernel()
@@ -117,6 +78,7 @@ def borrow_tree(tree):
 @kernel()
 def sweep_down(blocks, sums, tree):
     """Take the step (times tau) in every lane and sum the objective."""
+    blocks = borrow(blocks)
     for at in range(LANES):
         sums[lanes.J * LANES + at] = 0.0
     for i in range(tree.parent.shape[0]):
@@ -135,6 +97,7 @@ def sweep_down(blocks, sums, tree):
 @kernel()
 def sweep_up(blocks, sums, tree):
     """Eliminate from the leaves to the roots; the next step's pieces stay in the blocks."""
+    blocks = borrow(blocks)
     lanes.clear_sums(sums)
     n_joints = tree.parent.shape[0]
     for i in range(n_joints - 1, -1, -1):
@@ -153,37 +116,6 @@ def sweep_up(blocks, sums, tree):
 
 
 @kernel()
-def judge_step(state, at, tree):
-    """Accept the step lane `at` has just taken, or put it back and halve tau.
-
-    True if the lane can go on; False if tau has become too short to descend.
-    """
-    sums = state.sums
-    objective = sums[lanes.J * LANES + at]
-    if state.round[at] < 0:
-        state.round[at] = 0
-        state.objective_start[at] = objective
-        state.objective[at] = objective
-        sums[lanes.TAU * LANES + at] = 1.0
-        sums[lanes.TRUST * LANES + at] = 1.0
-        return True
-    tau = sums[lanes.TAU * LANES + at]
-    before = state.objective[at]
-    bound = before - ARMIJO * tau * sums[lanes.DECREASE * LANES + at]
-    if objective <= bound + ROUNDING * tree.parent.shape[0] * before:
-        state.objective[at] = objective
-        sums[lanes.TAU * LANES + at] = 1.0
-        sums[lanes.TRUST * LANES + at] = 1.0
-        return True
-    frames.undo_step(state.blocks, at, tree.parent)
-    if sums[lanes.TRUST * LANES + at] > 0.0:
-        sums[lanes.TRUST * LANES + at] = 0.0
-    else:
-        sums[lanes.TAU * LANES + at] = 0.5 * tau
-    return tau > SHORTEST_TAU
-
-
-@kernel()
 def run(low, high, base, tree, target, stiffness, row, start, tolerance_m, max_iterations, out):
     """Fit tasks low ... high - 1 and write into `out`.
 
@@ -191,46 +123,41 @@ def run(low, high, base, tree, target, stiffness, row, start, tolerance_m, max_i
     at once. Lanes never read each other, so a frame's result does not depend on its lane, its
     neighbours or the split into calls.
     """
-    owner = new_state(tree.parent.shape[0])
-    state = borrow_state(owner)
+    n_joints = tree.parent.shape[0]
+    blocks = np.zeros((n_joints + 1) * BLOCK)
+    lane = np.zeros(lanes.LANE_BLOCK)
+    lane[lanes.CODE * LANES : (lanes.CODE + 1) * LANES] = lanes.IDLE
+    work = Work(blocks, lane, np.zeros((LANES, n_joints), np.bool_), np.zeros((n_joints, 3)))
+    task = np.zeros(LANES, np.int64)
+    n_busy = 0
     next_task = low
     while True:
-        busy = False
         for at in range(LANES):
-            while state.task[at] < 0 and next_task < high:
+            while next_task < high and lane[lanes.CODE * LANES + at] == lanes.IDLE:
                 t = row[next_task]
                 begin = start[next_task - base]
-                if frames.load(state, at, tree, target[t], stiffness[t], begin, tolerance_m):
-                    state.task[at] = next_task
+                if frames.load(work, at, tree, target[t], stiffness[t], begin, tolerance_m):
+                    task[at] = next_task
+                    n_busy += 1
                 else:
                     frames.write_no_data(next_task, out)
                 next_task += 1
-            busy |= state.task[at] >= 0
-        if not busy:
-            break
-        sweep_down(state.blocks, state.sums, tree)
+        if n_busy == 0:
+            return
+        n_done = 0.0
+        while n_done == 0.0:
+            sweep_down(blocks, lane, tree)
+            if judge.judge_steps(lane, n_joints) > 0.0:
+                for at in range(LANES):
+                    if lane[lanes.REJECTED * LANES + at] > 0.0:
+                        frames.undo_step(blocks, at, tree.parent)
+            sweep_up(blocks, lane, tree)
+            n_done = judge.judge_arrival(lane, max_iterations)
         for at in range(LANES):
-            if state.task[at] >= 0:
-                state.moving[at] = judge_step(state, at, tree)
-        sweep_up(state.blocks, state.sums, tree)
-        for at in range(LANES):
-            if state.task[at] < 0:
-                continue
-            flat = state.sums[lanes.DECREASE * LANES + at] <= RESOLUTION * state.objective[at]
-            # Few joints seen leave whole families of exact fits, where Newton's step is singular.
-            flat |= state.objective[at] <= state.nothing[at]
-            if flat or state.sums[lanes.STEP2 * LANES + at] <= state.close2[at]:
-                outcome = frames.CERTIFIED
-            elif not state.moving[at]:
-                outcome = frames.STALLED
-            elif state.round[at] >= max_iterations:
-                outcome = frames.ITERATION_LIMIT
-            else:
-                state.round[at] += 1
-                continue
-            frames.write(state, at, tree, outcome, out)
-            state.task[at] = -1
-    owner.task[:] = -1  # the owner must outlive what was borrowed from it
+            if lane[lanes.CODE * LANES + at] > lanes.IDLE:
+                frames.write(work, at, tree, task[at], out)
+                lane[lanes.CODE * LANES + at] = lanes.IDLE
+                n_busy -= 1
 
 
 @kernel()

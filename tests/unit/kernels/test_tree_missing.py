@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from .tree_examples import KINECT20, KINECT20_LENGTH_M, kinect_frames, place, unit
 
 from fitpipe.kernels import tree_frames as frames
 from fitpipe.kernels.tree_newton import fit_tree
 from fitpipe.kernels.tree_start import fill_directions, last_directions
+
+from .tree_examples import KINECT20, KINECT20_LENGTH_M, kinect_frames, place, unit
 
 CHAIN4 = np.array([-1, 0, 1, 2])
 

@@ -5,6 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+
+from fitpipe.kernels import tree_frames as frames
+from fitpipe.kernels.tree_newton import fit_tree
+
 from .tree_examples import (
     KINECT20,
     KINECT20_LENGTH_M,
@@ -17,9 +21,6 @@ from .tree_examples import (
     slsqp,
     unit,
 )
-
-from fitpipe.kernels import tree_frames as frames
-from fitpipe.kernels.tree_newton import fit_tree
 
 HARD = hard_sets()
 CHAIN2 = np.array([-1, 0])
