@@ -24,6 +24,7 @@ _UNLABELLED = re.compile(
     r"^(\*\d*|(unlabell?ed|unidentified|unnamed|uname|unknown)[ _*:-]*\d*)$", re.IGNORECASE
 )
 _MISSING_CODE = -9999.0  # no take reaches that far: Kinect and QTM exports write it for "missing"
+_FARTHEST = 1e9  # in any unit: infinite, or a slip
 _AT_ORIGIN_M = 0.01  # a point this close before and after an exact zero passes the origin
 _TOO_WIDE_M = 20.0
 _TOO_NARROW_M = 0.005
@@ -160,7 +161,15 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def _drop_codes(position: FloatArray, labels: list[str], findings: list[Finding]) -> BoolArray:
-    """Set samples that are exactly zero or the missing code to NaN, in place; which were zero."""
+    """Set samples that cannot be positions to NaN, in place; which were exactly zero."""
+    wild = np.asarray((np.abs(position) > _FARTHEST).any(axis=-1))
+    if wild.any():
+        position[wild] = np.nan
+        findings.append(
+            Finding(
+                f"{wild.sum()} samples have coordinates beyond {_FARTHEST:g}", "taken as missing"
+            )
+        )
     coded = np.asarray((position == _MISSING_CODE).all(axis=-1))
     if coded.any():
         position[coded] = np.nan

@@ -47,8 +47,8 @@ class Table:
 
     def text(self, column: int) -> list[str]:
         """One column as text."""
-        reader = csv.reader(self.rows, delimiter=self.separator, skipinitialspace=True)
-        return [row[column].strip() if column < len(row) else "" for row in reader]
+        split = [_fields(row, self.separator) for row in self.rows]
+        return [row[column] if column < len(row) else "" for row in split]
 
 
 def open_table(head: FileHead) -> Table:
@@ -77,7 +77,8 @@ def open_table(head: FileHead) -> Table:
 def _fields(line: str, separator: str) -> list[str]:
     if separator == " ":
         return line.split()
-    return [field.strip() for field in next(csv.reader([line], delimiter=separator))]
+    reader = csv.reader([line], delimiter=separator, skipinitialspace=True)
+    return [field.strip() for field in next(reader)]
 
 
 def _are_axes(fields: Sequence[str]) -> bool:

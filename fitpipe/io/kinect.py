@@ -56,15 +56,19 @@ def _read_multitrack(head: FileHead, options: ReadOptions) -> list[RawTake]:
     takes = read_wide(head, table, columns, unit="m", up="+y")
     # Absolute milliseconds, too long for seconds in a float64 to be exact: counted from the first
     # tick, which the sensors of the file share.
-    start_ms = min(float(np.nanmin(take.time_s)) for take in takes if take.time_s is not None)
+    stamps = np.concatenate([take.time_s for take in takes if take.time_s is not None])
+    start_ms = float(stamps[np.isfinite(stamps)].min(initial=np.inf))
+    facts = {
+        key: table.text(table.names.index(name))
+        for name, key in _FACTS.items()
+        if name in table.names
+    }
     for take, rows in zip(takes, groups(table, columns).values(), strict=True):
         if take.time_s is not None:
             take.time_s = (take.time_s - start_ms) / _TRACKER_PER_S
         take.metadata["clock_start_s"] = f"{start_ms / _TRACKER_PER_S:.3f}"
-        for name, key in _FACTS.items():
-            if name in table.names:
-                said = table.text(table.names.index(name))
-                take.metadata[key] = ", ".join(dict.fromkeys(said[i] for i in rows))
+        for key, said in facts.items():
+            take.metadata[key] = ", ".join(dict.fromkeys(said[i] for i in rows))
     return takes
 
 

@@ -79,7 +79,7 @@ def _points(
         kind: {
             name: [axis[letter] for letter in "xyz"]
             for name, axis in points.items()
-            if len(axis) == 3
+            if axis.keys() >= set("xyz")
         }
         for kind, points in found.items()
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,14 +30,14 @@ def read_numbers(
     first_row: int = 1,
     use: Sequence[int] | None = None,
 ) -> tuple[FloatArray, list[Finding]]:
-    """Parse rows of numbers; blanks and the usual words for "missing" become NaN.
+    """Parse rows of numbers; empty fields and the usual words for "missing" become NaN.
 
     Parameters
     ----------
     lines : sequence of str
-        One row each; blank rows are skipped.
+        One row each, none of them blank.
     n_columns : int
-        Width of the table; shorter rows end in NaN.
+        Fields of the longest row; shorter rows end in NaN.
     separator : str
         Field separator; ``" "`` stands for any run of blanks.
     first_row : int
@@ -52,7 +54,6 @@ def read_numbers(
     """
     import pandas as pd
 
-    text = io.StringIO("\n".join(lines))
     use = list(range(n_columns)) if use is None else list(use)
     options: dict[str, object] = {
         "sep": r"\s+" if separator == " " else separator,
@@ -63,11 +64,18 @@ def read_numbers(
         "decimal": decimal,
         "na_values": list(_MISSING_WORDS),
         "skipinitialspace": True,
-        "skip_blank_lines": True,
+        "skip_blank_lines": False,
+        # a single quote mark is a slip, not the start of a field of many lines
+        "quoting": csv.QUOTE_NONE
+        if any(line.count('"') % 2 for line in lines)
+        else csv.QUOTE_MINIMAL,
         "engine": "c",
     }
-    if not text.getvalue().strip():
+    if not lines:
         return np.empty((0, len(use))), []
+    # pandas takes the width from the first row
+    short = 0 if separator == " " else n_columns - 1 - lines[0].count(separator)
+    text = io.StringIO("\n".join([lines[0] + separator * short, *lines[1:]]))
     try:
         frame = pd.read_csv(text, dtype=np.float64, **options)  # type: ignore[call-overload]
         return np.asarray(frame[use].to_numpy(dtype=np.float64)), []
@@ -101,8 +109,6 @@ def sniff_separator(lines: Sequence[str]) -> str:
 
 def sniff_decimal(lines: Sequence[str], separator: str) -> str:
     """``","`` if numbers in the rows are written with a decimal comma, else ``"."``."""
-    import re
-
     if separator == ",":
         return "."
     sample = "\n".join(lines[:50])

@@ -277,3 +277,17 @@ def test_a_qtm_export_is_millimetres_with_zeros_for_missing(
     assert take.rate_hz == pytest.approx(100)
     assert np.array_equal(np.flatnonzero(~take.is_observed.any(axis=1)), [6])
     assert np.nanmax(np.abs(take.position_m - walk_m)) < 5.1e-7
+
+
+def test_short_rows_stray_quotes_and_wild_numbers_are_gaps(
+    tmp_path: Path, walk_m: np.ndarray
+) -> None:
+    lines = wide_csv(walk_m).rstrip().split("\n")
+    lines[1] = ",".join(lines[1].split(",")[:7])  # the first row ends after Hip
+    lines[6] = lines[6].replace(lines[6].split(",")[4], '"0.5')
+    lines[9] = ",".join([*lines[9].split(",")[:10], "1e300", "-inf", "2"])
+    take = read_take(write(tmp_path / "walk.csv", "\n".join(lines)))
+    assert np.array_equal(np.argwhere(~take.is_observed), [[0, 2], [0, 3], [5, 1], [8, 3]])
+    told = " | ".join(map(str, take.repairs))
+    assert "1 cells are not numbers: '\"0.5' (row 7, column 5)" in told
+    assert "1 samples have coordinates beyond 1e+09: taken as missing" in told
