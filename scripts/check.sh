@@ -1,7 +1,8 @@
 #!/bin/sh
 # Everything a change must pass: lint, types, import contracts, tests. Arguments go to pytest.
 cd "$(dirname "$0")/.."
-. scripts/venv.sh dev
+extra=dev
+. scripts/venv.sh
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy

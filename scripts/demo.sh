@@ -1,5 +1,6 @@
 #!/bin/sh
 # Fits the takes in data/ with configs/demo.toml in a virtual environment of its own.
 cd "$(dirname "$0")/.."
-. scripts/venv.sh report
+extra=report
+. scripts/venv.sh
 exec .venv/bin/fitpipe demo "$@"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Runs the tests in a virtual environment of its own; arguments go to pytest.
 cd "$(dirname "$0")/.."
-. scripts/venv.sh test
+extra=test
+. scripts/venv.sh
 exec .venv/bin/python -m pytest "$@"

@@ -1,5 +1,5 @@
 # Makes .venv with fitpipe and one extra in it; sourced by the other scripts, from the project's folder.
-# Usage: . scripts/venv.sh EXTRA     Does nothing if pyproject.toml is as it was last time.
+# Set extra to its name first. Does nothing if pyproject.toml is as it was last time.
 set -eu
 
 find_python() {
@@ -13,7 +13,6 @@ find_python() {
     exit 1
 }
 
-extra=$1
 stamp=.venv/.installed-$extra
 wanted=$(cksum pyproject.toml)
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
