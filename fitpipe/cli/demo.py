@@ -32,7 +32,7 @@ def demo(
     path = home / "configs" / "demo.toml"
     config = load_run_config(path, {"output.folder": str(output.absolute())})
     print("Two takes of a simulated person, each seen by two depth sensors. The very first run")
-    print("compiles the fit, which takes a minute; later ones start at once.\n", flush=True)
+    print("compiles the fit, which takes some seconds; later ones start at once.\n", flush=True)
     outcomes = run_takes(config, path.parent)
     print_outcomes(outcomes, output)
     fits = [load_fit(outcome.output) for outcome in outcomes if outcome.status == "fitted"]

@@ -10,10 +10,17 @@ from fitpipe.pipeline import Progress
 
 @contextmanager
 def frame_bar() -> Iterator[Callable[[str], Progress]]:
-    """A bar over the frames of a take: give it the take's name, feed the callback it returns."""
+    """A bar over the frames of a take: give it the take's name, feed the callback it returns.
+
+    The kernels are loaded first, so that no take's time holds their compilation.
+    """
     from tqdm import tqdm
 
+    from fitpipe.solve import compile_kernels
+
     with tqdm(unit=" frames", disable=None, leave=False) as bar:
+        bar.set_description("loading the fit (compiles once, in the first run)")
+        compile_kernels()
 
         def start(take: str) -> Progress:
             bar.reset()

@@ -1,12 +1,13 @@
 """Fits the skeleton to the weighted observations, frame by frame."""
 
-from fitpipe.solve.frames import FrameFits, fit_frames
+from fitpipe.solve.frames import FrameFits, compile_kernels, fit_frames
 from fitpipe.solve.problem import Problem, pose_problem, registered, weights
 from fitpipe.solve.residuals import disagreement, residuals, worst_bone_error
 
 __all__ = [
     "FrameFits",
     "Problem",
+    "compile_kernels",
     "disagreement",
     "fit_frames",
     "pose_problem",
