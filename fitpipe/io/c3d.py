@@ -12,7 +12,13 @@ import numpy as np
 
 from fitpipe.arrays import FloatArray
 from fitpipe.errors import InputError
-from fitpipe.io.c3d_mend import has_nan_rate, has_point_rate, with_integer_offsets, with_rate
+from fitpipe.io.c3d_mend import (
+    has_nan_rate,
+    has_point_rate,
+    missing_analog_parameters,
+    with_integer_offsets,
+    with_rate,
+)
 from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.textfile import FileHead
 from fitpipe.records import Finding
@@ -122,7 +128,15 @@ def _header(head: FileHead) -> _Header:
             path=path,
             hint="convert the file to Intel byte order, for example with Mokka",
         )
-    n_points, _, first, last = struct.unpack_from("<HHHH", start, 2)
+    n_points, n_analog, first, last = struct.unpack_from("<HHHH", start, 2)
+    missing = missing_analog_parameters(head) if n_analog else []
+    if missing:
+        what = " nor ".join(f"ANALOG:{name}" for name in missing)
+        raise InputError(
+            f"is a damaged C3D: it has analogue channels and no {what}",
+            path=path,
+            hint="export the file again, without analogue channels if need be",
+        )
     return _Header(processor, n_points, first, last)
 
 

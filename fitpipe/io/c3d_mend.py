@@ -16,6 +16,11 @@ _HEADER_RATE = 20  # byte offset of the frame rate in the header
 # A parameter is: name length (negative if locked), group, name, 2 bytes to the next parameter,
 # type (4: float), number of dimensions, dimensions, data.
 _POINT_GROUP = re.compile(rb"[\x05\xfb]([\x80-\xff])POINT")
+_ANALOG_GROUP = re.compile(rb"[\x06\xfa]([\x80-\xff])ANALOG")
+_ANALOG_NEEDS = {
+    "OFFSET": re.compile(rb"[\x06\xfa]([\x01-\x7f])OFFSET"),
+    "SCALE": re.compile(rb"[\x05\xfb]([\x01-\x7f])SCALE"),
+}
 _RATE = re.compile(rb"[\x04\xfc]([\x01-\x7f])RATE..\x04\x00(....)", re.DOTALL)
 _FLOAT_OFFSET = re.compile(rb"[\x06\xfa][\x01-\x7f]OFFSET..(\x04)\x01(.)", re.DOTALL)
 _INT16 = b"\x02"
@@ -24,8 +29,19 @@ _MOST_AS_PAIRS = 127  # a dimension is one byte, and every float becomes two 16-
 
 def has_point_rate(head: FileHead) -> bool:
     """Whether the POINT group has a RATE; ezc3d fills it in from the header if it has none."""
-    groups = {256 - match[1][0] for match in _POINT_GROUP.finditer(head.start)}
-    return any(match[1][0] in groups for match in _RATE.finditer(head.start))
+    return _has(head, _POINT_GROUP, _RATE)
+
+
+def missing_analog_parameters(head: FileHead) -> list[str]:
+    """Parameters without which ezc3d crashes on a file that has analogue channels."""
+    return [
+        name for name, pattern in _ANALOG_NEEDS.items() if not _has(head, _ANALOG_GROUP, pattern)
+    ]
+
+
+def _has(head: FileHead, group: re.Pattern[bytes], parameter: re.Pattern[bytes]) -> bool:
+    numbers = {256 - match[1][0] for match in group.finditer(head.start)}
+    return any(match[1][0] in numbers for match in parameter.finditer(head.start))
 
 
 def has_nan_rate(head: FileHead) -> bool:

@@ -75,6 +75,7 @@ def write_c3d(
     missing: np.ndarray | None = None,
     first_frame: int = 0,
     groups: dict[str, Sequence[str]] | None = None,
+    n_analog: int = 0,
 ) -> Path:
     """A C3D file through ezc3d, which writes positions as they are given."""
     import ezc3d
@@ -94,5 +95,9 @@ def write_c3d(
         residual[0] = np.where(missing.T, -1.0, 0.0)
     c3d["data"]["meta_points"]["residuals"] = residual
     c3d["header"]["points"]["first_frame"] = first_frame
+    if n_analog:
+        c3d["parameters"]["ANALOG"]["RATE"]["value"] = [rate]
+        c3d["parameters"]["ANALOG"]["LABELS"]["value"] = [f"EMG{i}" for i in range(n_analog)]
+        c3d["data"]["analogs"] = np.ones((1, n_analog, n_frames))
     c3d.write(str(path))
     return path

@@ -184,3 +184,18 @@ def test_up_turns_the_take_and_a_wrong_one_is_told(tmp_path: Path, walk_m: np.nd
     assert "up=+y was given, head and feet say +z" in wrong.repairs[0].what
     with pytest.raises(InputError, match="up axis 'w' is not known"):
         read_take(path, up="w")
+
+
+@pytest.mark.parametrize("name", ["OFFSET", "SCALE"])
+def test_analogue_channels_without_their_parameters_do_not_crash_the_process(
+    tmp_path: Path, walk_m: np.ndarray, name: str
+) -> None:
+    path = write_c3d(tmp_path / "walk.c3d", walk_m * 1000, n_analog=2)
+    assert read_take(path).n_frames == 20
+    content = bytearray(path.read_bytes())
+    group = 256 - content[content.find(b"ANALOG") - 1]
+    at = content.find(bytes([len(name), group]) + name.encode()) + 2
+    content[at - 1] = 100  # moves the parameter to a group that is not there
+    path.write_bytes(bytes(content))
+    with pytest.raises(InputError, match=f"analogue channels and no ANALOG:{name}"):
+        read_take(path)
