@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,7 +119,13 @@ class Fit:
             "position is NaN elsewhere than where status says absent",
         )
         faults.raise_if_any()
-        object.__setattr__(self, "provenance", dict(self.provenance))
+        object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "provenance": dict(self.provenance)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, provenance=MappingProxyType(state["provenance"]))
 
     @property
     def n_frames(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from dataclasses import replace
 
@@ -142,3 +143,10 @@ def test_what_is_kept_cannot_be_changed(fit):
         fit.position[0, 0, 0] = 1.0
     with pytest.raises(TypeError):
         fit.provenance["config"] = ""
+
+
+def test_a_fit_travels_to_another_process_whole(fit):
+    there = pickle.loads(pickle.dumps(fit))  # noqa: S301 - what worker pools do, our own bytes
+    np.testing.assert_array_equal(there.position, fit.position)
+    assert there.provenance == fit.provenance
+    assert there.skeleton.joints == fit.skeleton.joints
