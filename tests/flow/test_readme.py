@@ -1,0 +1,22 @@
+"""The README's Python example runs as written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import fitpipe as fp
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})  # noqa: S102 - our own text
+    printed = capsys.readouterr().out
+    assert "240 of 240 frames fitted" in printed
+    assert "(240, 20, 3)" in printed
+    assert fp.load_fit(tmp_path / "walk.h5").worst_bone_m < 1e-9
