@@ -25,11 +25,17 @@ from fitpipe.kernels.tree_lanes import (
     STEP2,
     STUCK,
     TAU,
-    TRUST,
+    WARY,
     J,
 )
 
 ARMIJO = 1e-4
+# Steps without negative curvature: at first, more so in a large tree (one bone that starts badly
+# spoils the step of all), and after a rejection.
+WARY_FIRST = 1.0
+WARY_LARGE = 2.0
+LARGE = 50
+WARY_REJECTED = 2.0
 SHORTEST_TAU = 1e-12
 ROUNDING = 1e-15  # of J0 a joint: what a sum of squares may rise by without having risen
 RESOLUTION = 1e-16  # share of J0 below which a predicted decrease is nothing (flat directions)
@@ -42,10 +48,11 @@ def judge_steps(lane, n_joints):
     A rejected step is tried again without negative curvature, then shortened by halves.
     """
     prefer_widest_vectors()
+    wary_first = WARY_LARGE if n_joints > LARGE else WARY_FIRST
     n_rejected = 0.0
     for at in range(LANES):
         tau = lane[TAU * LANES + at]
-        trust = lane[TRUST * LANES + at]
+        wary = lane[WARY * LANES + at]
         before = lane[OBJECTIVE * LANES + at]
         now = lane[J * LANES + at]
         slack = ROUNDING * n_joints * before - ARMIJO * tau * lane[DECREASE * LANES + at]
@@ -56,9 +63,11 @@ def judge_steps(lane, n_joints):
         rejected = 0.0 if accepted | (lane[CODE * LANES + at] != GOING) else 1.0
         lane[OBJECTIVE * LANES + at] = before if rejected > 0.0 else now
         lane[REJECTED * LANES + at] = rejected
-        tau = 0.5 * tau if trust == 0.0 else tau
-        lane[TAU * LANES + at] = tau if rejected > 0.0 else 1.0
-        lane[TRUST * LANES + at] = 1.0 - rejected
+        shorter = 0.5 * tau if wary > 0.0 else tau
+        lane[TAU * LANES + at] = shorter if rejected > 0.0 else 1.0
+        wary_accepted = wary_first if first else max(wary - 1.0, 0.0)
+        wary_rejected = wary if wary > 0.0 else WARY_REJECTED
+        lane[WARY * LANES + at] = wary_rejected if rejected > 0.0 else wary_accepted
         n_rejected += rejected
     return n_rejected
 

@@ -29,22 +29,23 @@ M = 6  # target
 H = 9  # stiffness
 L = 10  # bone length
 R = 11  # 1 / bone length, 0 where the length is 0
-OLD = 12  # what the last step replaced: direction, for a root the position
-D = 15  # Newton displacement
-W = 18  # (3x2) A T M^-1, the parent's influence on the bone
-Z = 24  # (2) M^-1 T' b
-A = 26  # (6) xx xy xz yy yz zz, message to the parent
-B = 32  # message to the parent
-G = 35  # message to the parent
-KAPPA = 38
-BLOCK = 39 * LANES
+W = 12  # (3x2) A T M^-1, the parent's influence on the bone
+Z = 18  # (2) M^-1 T' b
+KAPPA = 20
+A = 21  # (6) xx xy xz yy yz zz, message to the parent
+B = 27  # message to the parent
+G = 30  # message to the parent
+BLOCK = 33 * LANES
+# Messages live on the way up, these on the way down, in the same memory.
+D = A  # Newton displacement
+OLD = B  # what the last step replaced: direction, for a root the position
 
 # Slots of the lanes' own block.
 TAU = 0  # step factor
 J = 1  # objective of the latest positions
 DECREASE = 2  # g' H^-1 g of the modified Hessian H: minus the slope along the step
 STEP2 = 3  # squared length of the step before it is carried down the tree
-TRUST = 4  # share of negative curvature the step may use
+WARY = 4  # steps still to be taken without negative curvature
 OBJECTIVE = 5  # of the accepted positions; infinite before the first
 CLOSE2 = 6  # squared step that counts as arrived
 ROUND = 7  # Newton steps tried
@@ -99,7 +100,7 @@ def up_leaf(own, lane):
         g1 = h * (own[(X + 1) * LANES + at] - own[(M + 1) * LANES + at])
         g2 = h * (own[(X + 2) * LANES + at] - own[(M + 2) * LANES + at])
         kappa = -(n0 * g0 + n1 * g1 + n2 * g2) * r
-        stiffness = h + (kappa if kappa > 0.0 else kappa * lane[TRUST * LANES + at])
+        stiffness = h + (kappa if lane[WARY * LANES + at] == 0.0 else max(kappa, 0.0))
         stiffness = stiffness if stiffness > LEAF_FLOOR * h else h
         c = h * h / (stiffness + TINY)
         c = c if r > 0.0 else 0.0
@@ -176,8 +177,8 @@ def up_inner(own, child, lane):
         half = 0.5 * (m00 - m11)
         lowest = 0.5 * (m00 + m11) - math.sqrt(half * half + m01 * m01)
         floor = CURVATURE_FLOOR * scale + TURN * (abs(r0) + abs(r1)) * r - lowest
-        exact = kappa if kappa > 0.0 else kappa * lane[TRUST * LANES + at]
         cautious = max(kappa, 0.0)
+        exact = kappa if lane[WARY * LANES + at] == 0.0 else cautious
         cautious = cautious if cautious > floor else floor + max(0.0, -2.0 * (lowest + cautious))
         k = exact if exact > floor else cautious
         k = k if r > 0.0 else 1.0
