@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -16,14 +19,27 @@ from numba.extending import intrinsic
 FASTMATH = {"contract"}
 
 
+# Numba trusts a cached function while its own file is unchanged, even when it calls into a file
+# that has changed. This stamp, of what all files of this folder say, is compared instead.
+_SOURCES = sha256(b"".join(f.read_bytes() for f in sorted(Path(__file__).parent.glob("*.py"))))
+
+
 def kernel(*, contract: bool = True) -> Any:
     """Numba decorator of every kernel: cached on disk, free of the GIL, IEEE division.
 
     Without `contract`, two places that compute the same expression get the same bits.
     """
-    return numba.njit(
+    compiled = numba.njit(
         cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH if contract else False
     )
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = compiled(function)
+        if hasattr(dispatcher, "_cache"):  # not so with NUMBA_DISABLE_JIT
+            dispatcher._cache._cache_file._source_stamp = _SOURCES.hexdigest()
+        return dispatcher
+
+    return decorate
 
 
 def _prefer_widest_vectors(typing_context):  # noqa: ARG001 - numba's protocol

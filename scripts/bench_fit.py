@@ -1,0 +1,279 @@
+"""How fast and how well the per-frame fit does beside what one would otherwise use.
+
+Usage: python scripts/bench_fit.py [--frames 20000] [--slsqp-frames 300] [--json FILE] [--quick]
+
+One take of a walk: 20 joints, 19 bones of exact length, two sources in one frame of reference with
+15 mm noise per axis each and 3% outliers of 150 mm; the target is their mean, the start too. Every
+peer solves the same frames in this process, linear algebra on one thread. Rates are the best of
+several batches, in processor time for one core (other programs on the machine then matter less) and
+in elapsed time for two. "solved" = bones within 1e-6 m and objective within 1e-6 of the best that
+any peer found with bones within 1e-8 m. The gap is (objective - SLSQP's) / SLSQP's, so it is below
+zero where SLSQP is the worse one. A peer that is not installed is skipped by name.
+"""
+
+# ruff: noqa: E402 - the threads of the linear algebra are set before NumPy is imported
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from fitpipe.kernels import tree_frames
+from fitpipe.kernels.tree_newton import TreeFit, fit_tree
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "kernels"))
+from bench_peers import BONE, CHILD, LENGTH, PARENT, PEERS, UP, Peer, fitpipe_cores
+from tree_examples import hard_sets, place, unit
+
+OUTCOMES = ("no data", "certified", "stationary", "stalled", "limit")
+
+
+def walk(n_frames: int, rate_hz: float = 30.0) -> np.ndarray:
+    """True positions (frame, joint, 3): x to the left, y up, z forward; 0.9 strides a second."""
+    side = np.array([0.0] * 4 + [1.0] * 4 + [-1.0] * 4 + [1.0] * 4 + [-1.0] * 4)
+    rest = np.zeros((20, 3))
+    rest[1:4, 1] = 1.0
+    rest[[4, 8, 12, 16]] = [0.95, -0.3, 0.0]
+    rest[[5, 6, 7, 9, 10, 11]] = [0.15, -1.0, 0.05]
+    rest[[13, 14, 17, 18]] = [0.05, -1.0, 0.0]
+    rest[[15, 19]] = [0.1, -0.2, 1.0]
+    rest[:, 0] *= side
+    # Swing about the left-right axis: amplitude, and a lag behind the thigh of the same side.
+    swing = np.array([0, 3, 4, 6, 5, 30, 42, 45, 5, 30, 42, 45, 6, 28, 40, 25, 6, 28, 40, 25])
+    lag = np.array(
+        [0, 0, 0.2, 0.5, 0, 3.1, 2.8, 2.6, 0, 3.1, 2.8, 2.6, 0, 0, -1, -1.4, 0, 0, -1, -1.4]
+    )
+    phase = 2 * np.pi * 0.9 * np.arange(n_frames)[:, None] / rate_hz
+    angle = np.radians(swing) * np.sin(phase + lag + np.pi * (side < 0))
+    yaw = np.radians(8) * np.sin(phase) + 0.002 * np.arange(n_frames)[:, None] + 0 * angle
+    turn = Rotation.from_euler("XY", np.stack([angle, yaw], -1).reshape(-1, 2))
+    direction = turn.apply(np.tile(unit(rest + 1e-12), (n_frames, 1))).reshape(-1, 20, 3)
+    path = np.stack([0.03 * np.sin(phase), 1 + 0.02 * np.cos(2 * phase), 1.2 * phase / 5.65], -1)
+    return path + place(direction, LENGTH, PARENT)
+
+
+def observe(truth: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Target and stiffness from two sources of equal weight."""
+    rng = np.random.default_rng(seed)
+    target = np.zeros_like(truth)
+    for _ in range(2):
+        source = truth + 0.015 * rng.normal(size=truth.shape)
+        is_outlier = rng.random(truth.shape[:2]) < 0.03
+        source[is_outlier] += 0.15 * unit(rng.normal(size=(is_outlier.sum(), 3)))
+        target += source / 2
+    return target, np.full(truth.shape[:2], 4.0)
+
+
+def best_rate(
+    solve: Peer,
+    target: np.ndarray,
+    stiffness: np.ndarray,
+    batches: int,
+    clock: Callable[[], float] = time.process_time,
+) -> tuple[float, Any]:
+    """Frames a second of the fastest batch (each of all frames), and the last answer."""
+    solve(target[:32], stiffness[:32])
+    seconds = np.inf
+    for _ in range(batches):
+        begin = clock()
+        answer = solve(target, stiffness)
+        seconds = min(seconds, clock() - begin)
+    return len(target) / seconds, answer
+
+
+def two_cores(n_frames: int, pairs: int = 15) -> dict[str, float]:
+    """Elapsed time on one core over two; beside it what two independent NumPy threads gain."""
+    target, stiffness = observe(walk(n_frames))
+    solve_one, solve_two = fitpipe_cores(1)()[1], fitpipe_cores(2)()[1]
+    numbers = np.random.default_rng(0).random((2, 2_000_000))
+
+    def seconds(work: Callable[[], Any]) -> float:
+        begin = time.perf_counter()
+        work()
+        return time.perf_counter() - begin
+
+    gain, free = [], []
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(pairs):
+            one = seconds(lambda: solve_one(target, stiffness))
+            gain.append(one / seconds(lambda: solve_two(target, stiffness)))
+            one = seconds(lambda: list(map(np.sin, numbers)))
+            free.append(one / seconds(lambda: list(pool.map(np.sin, numbers))))
+    result = {
+        "gain_median": float(np.median(gain)),
+        "gain_best": float(max(gain)),
+        "machine_median": float(np.median(free)),
+    }
+    print(
+        f"\ntwo cores over one: median {result['gain_median']:.2f}, best "
+        f"{result['gain_best']:.2f}; on this machine now, two independent threads gain "
+        f"{result['machine_median']:.2f}"
+    )
+    return result
+
+
+def peer_table(n_frames: int, n_slow: int) -> list[dict[str, Any]]:
+    target, stiffness = observe(walk(n_frames))
+    rows, positions = [], {}
+    for name, (make, many) in PEERS.items():
+        try:
+            release, solve = make()
+        except ImportError:
+            print(f"{name}: not installed, skipped")
+            continue
+        n = n_frames if many else n_slow
+        clock = time.perf_counter if "2 cores" in name else time.process_time
+        batches = 15 if many else 3
+        rate, answer = best_rate(solve, target[:n], stiffness[:n], batches, clock)
+        row: dict[str, Any] = {"peer": name, "version": release, "frames_per_s": rate}
+        if isinstance(answer, TreeFit):
+            row["certified"] = float((answer.outcome == tree_frames.CERTIFIED).mean())
+            answer = answer.position
+        positions[name] = answer[:n_slow]
+        rows.append(row)
+    cost = {
+        k: 0.5 * (stiffness[:n_slow] * ((p - target[:n_slow]) ** 2).sum(-1)).sum(-1)
+        for k, p in positions.items()
+    }
+    bone = {
+        k: np.abs(np.linalg.norm(p[:, CHILD] - p[:, UP], axis=-1) - BONE).max(-1)
+        for k, p in positions.items()
+    }
+    best = np.min([np.where(bone[k] < 1e-8, cost[k], np.inf) for k in cost], axis=0)
+    for row in rows:
+        k = row["peer"]
+        gap = cost[k] / cost["SciPy SLSQP"] - 1
+        row |= {
+            "ratio_to_slsqp": row["frames_per_s"] / rows[0]["frames_per_s"],
+            "solved": float(((bone[k] < 1e-6) & (cost[k] < best * (1 + 1e-6))).mean()),
+            "gap_worst": float(gap.max()),
+            "gap_median": float(np.median(gap)),
+            "gap_best": float(gap.min()),
+            "worst_bone_error_m": float(bone[k].max()),
+        }
+    print(f"\n{n_frames} frames of a walk ({n_slow} for the slow peers and for the comparison)")
+    print(
+        f"{'peer':<24}{'version':>9}{'frames/s':>11}{'x SLSQP':>9}{'solved':>8}{'certified':>10}"
+        f"{'gap worst':>11}{'median':>10}{'best':>10}{'bone, m':>10}"
+    )
+    for row in rows:
+        certified = f"{row['certified']:.4f}" if "certified" in row else "-"
+        print(
+            f"{row['peer']:<24}{row['version']:>9}{row['frames_per_s']:>11,.0f}"
+            f"{row['ratio_to_slsqp']:>9.1f}{row['solved']:>8.4f}{certified:>10}"
+            f"{row['gap_worst']:>11.1e}{row['gap_median']:>10.1e}{row['gap_best']:>10.1e}"
+            f"{row['worst_bone_error_m']:>10.1e}"
+        )
+    return rows
+
+
+def hard_table(n_frames: int, n_starts: int = 32) -> list[dict[str, Any]]:
+    """Sets made to fail; the gap is to the best of random starts of the same kernel."""
+    rows = []
+    print(f"\nhard sets, {n_frames} frames each, beside {n_starts} random starts")
+    print(f"{'set':<30}{'frames/s':>10}{'steps':>7}{'gap worst':>11}{'best':>10}  outcomes")
+    for name, (target, stiffness, length) in hard_sets(n_frames).items():
+        rate, fit = best_rate(
+            lambda m, h, b=length: fit_tree(m, h, b, PARENT), target, stiffness, 3
+        )
+        rng = np.random.default_rng(0)
+        best = np.full(n_frames, np.inf)
+        for _ in range(n_starts):
+            start = unit(rng.normal(size=target.shape))
+            other = fit_tree(target, stiffness, length, PARENT, start=start, restarts=0)
+            best = np.fmin(best, other.objective)
+        seen = stiffness.any(1)
+        # Frames that can be met exactly have objectives of rounding size.
+        gap = (fit.objective - best)[seen] / np.maximum(best[seen], 1e-9)
+        count = np.bincount(fit.outcome, minlength=5)
+        rows.append(
+            {
+                "set": name,
+                "frames_per_s": rate,
+                "steps": float(fit.iterations.mean()),
+                "gap_worst": float(gap.max()),
+                "gap_best": float(gap.min()),
+                "outcomes": dict(zip(OUTCOMES, count.tolist(), strict=True)),
+                "worst_bone_error_m": float(np.nanmax(fit.worst_bone_error)),
+            }
+        )
+        listed = ", ".join(f"{n} {o}" for o, n in zip(OUTCOMES, count, strict=True) if n)
+        print(
+            f"{name:<30}{rate:>10,.0f}{fit.iterations.mean():>7.1f}{gap.max():>11.1e}"
+            f"{gap.min():>10.1e}  {listed}"
+        )
+    return rows
+
+
+def scaling_table(sizes: tuple[int, ...] = (20, 50, 100, 200, 500)) -> list[dict[str, Any]]:
+    """Cost of a frame against the number of joints, on random trees of long limbs."""
+    rows = []
+    print(f"\n{'joints':>7}{'us a frame':>12}{'ns a joint':>12}{'steps':>7}{'certified':>11}")
+    for n_joints in sizes:
+        rng = np.random.default_rng(n_joints)
+        fork = rng.random(n_joints) < 0.15
+        parent = np.array(
+            [-1] + [int(rng.integers(0, i)) if fork[i] else i - 1 for i in range(1, n_joints)]
+        )
+        length = rng.uniform(0.1, 0.4, n_joints)
+        pose = rng.normal(size=(1, n_joints, 3)) + 0.2 * rng.normal(size=(2048, n_joints, 3))
+        truth = place(unit(pose), length, parent)
+        target = truth + 0.015 * rng.normal(size=truth.shape)
+        stiffness = np.full(truth.shape[:2], 4.0)
+        rate, fit = best_rate(
+            lambda m, h, b=length, p=parent: fit_tree(m, h, b, p), target, stiffness, 4
+        )
+        certified = float((fit.outcome == tree_frames.CERTIFIED).mean())
+        steps = float(fit.iterations.mean())
+        row = {
+            "joints": n_joints,
+            "us_per_frame": 1e6 / rate,
+            "steps": steps,
+            "certified": certified,
+        }
+        rows.append(row)
+        print(
+            f"{n_joints:>7}{1e6 / rate:>12.2f}{1e9 / rate / n_joints:>12.1f}{steps:>7.2f}"
+            f"{certified:>11.4f}"
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--frames", type=int, default=20_000)
+    parser.add_argument("--slsqp-frames", type=int, default=300)
+    parser.add_argument("--json", type=Path, help="write the figures here as well")
+    parser.add_argument("--quick", action="store_true", help="the peers only")
+    args = parser.parse_args()
+    result: dict[str, Any] = {
+        "python": platform.python_version(),
+        "machine": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "peers": peer_table(args.frames, args.slsqp_frames),
+    }
+    if not args.quick:
+        result["two_cores"] = two_cores(3 * args.frames)
+        result["hard_sets"] = hard_table(400)
+        result["scaling"] = scaling_table()
+    if args.json:
+        args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
