@@ -270,9 +270,10 @@ def down_root(own, lane):
         o0 = own[X * LANES + at]
         o1 = own[(X + 1) * LANES + at]
         o2 = own[(X + 2) * LANES + at]
-        x0 = o0 + tau * own[D * LANES + at]
-        x1 = o1 + tau * own[(D + 1) * LANES + at]
-        x2 = o2 + tau * own[(D + 2) * LANES + at]
+        # tau = 0 is a frame's first round: D is then another frame's and may be anything.
+        x0 = o0 + (tau * own[D * LANES + at] if tau > 0.0 else 0.0)
+        x1 = o1 + (tau * own[(D + 1) * LANES + at] if tau > 0.0 else 0.0)
+        x2 = o2 + (tau * own[(D + 2) * LANES + at] if tau > 0.0 else 0.0)
         e0 = x0 - own[M * LANES + at]
         e1 = x1 - own[(M + 1) * LANES + at]
         e2 = x2 - own[(M + 2) * LANES + at]
@@ -316,9 +317,9 @@ def down_inner(own, up, lane):
         # Cayley retraction: stays on the unit sphere without a square root, agrees with the
         # exponential map to second order.
         turn = lane[TAU * LANES + at] * r
-        w0 *= turn
-        w1 *= turn
-        w2 *= turn
+        w0 = w0 * turn if turn > 0.0 else 0.0
+        w1 = w1 * turn if turn > 0.0 else 0.0
+        w2 = w2 * turn if turn > 0.0 else 0.0
         q = 0.25 * (w0 * w0 + w1 * w1 + w2 * w2)
         c = 1.0 / (1.0 + q)
         keep = (1.0 - q) * c

@@ -30,7 +30,7 @@ Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
 
 RESTARTS = 3
-RESTART_BLOCK = 256  # frames restarted together
+RESTART_JOINTS = 5000  # frames x joints restarted together, to bound the memory
 RESTART_TOLERANCE_M = 1e-8
 CHUNK = 1024  # tasks handed to a thread at a time
 DEFAULT_REST = (0.0, 0.0, 1.0)
@@ -123,6 +123,8 @@ def run(low, high, base, tree, target, stiffness, row, start, tolerance_m, max_i
     at once. Lanes never read each other, so a frame's result does not depend on its lane, its
     neighbours or the split into calls.
     """
+    tree, out = borrow_tree(tree), borrow_out(out)
+    target, stiffness, start = borrow(target), borrow(stiffness), borrow(start)
     n_joints = tree.parent.shape[0]
     blocks = np.zeros((n_joints + 1) * BLOCK)
     lane = np.zeros(lanes.LANE_BLOCK)
@@ -160,26 +162,6 @@ def run(low, high, base, tree, target, stiffness, row, start, tolerance_m, max_i
                 n_busy -= 1
 
 
-@kernel()
-def fill_and_run(
-    low, high, tree, target, stiffness, row, rest, last, start, fill, tolerance_m,
-    max_iterations, out,
-):  # fmt: skip
-    """What one thread does with one chunk of tasks; with `fill`, tasks are frames without start."""
-    tree, out = borrow_tree(tree), borrow_out(out)
-    target, stiffness, row = borrow(target), borrow(stiffness), borrow(row)
-    base = 0
-    if fill:
-        base = low
-        start = np.empty((high - low, rest.shape[0], 3))
-        fill_directions(
-            low, high, target, stiffness, tree.length, tree.parent, rest, last, borrow(start)
-        )
-    run(low, high, base, tree, target, stiffness, row, borrow(start), tolerance_m,
-        max_iterations, out)  # fmt: skip
-    start[:0] = 0.0  # likewise
-
-
 def make_tree(parent: Int, length: Float) -> Tree:
     """Topology arrays of the kernel from the parent of every joint."""
     n_joints = len(parent)
@@ -209,6 +191,74 @@ def new_out(n_tasks: int, n_joints: int) -> Out:
         np.empty((n_tasks, n_joints)),
         np.empty(n_tasks),
     )
+
+
+class _Job(NamedTuple):
+    """What every chunk of a fit shares."""
+
+    tree: Tree
+    target: Float
+    stiffness: Float
+    rest: Float
+    last: Float
+    max_iterations: int
+    n_threads: int
+
+
+def _run_all(job: _Job, row: Int, start: Float | None, tolerance_m: float, out: Out) -> None:
+    """Fit frame row[k] from start[k] for every k; writes into `out`."""
+    tree = job.tree
+
+    def run_chunk(low: int) -> None:
+        high = min(low + CHUNK, len(row))
+        base, begin = (
+            (0, start) if start is not None else (low, np.empty((high - low, *job.rest.shape)))
+        )
+        if start is None:
+            fill_directions(
+                low,
+                high,
+                job.target,
+                job.stiffness,
+                tree.length,
+                tree.parent,
+                job.rest,
+                job.last,
+                begin,
+            )
+        run(
+            low,
+            high,
+            base,
+            tree,
+            job.target,
+            job.stiffness,
+            row,
+            begin,
+            tolerance_m,
+            job.max_iterations,
+            out,
+        )
+
+    chunks = range(0, len(row), CHUNK)
+    if job.n_threads == 1 or len(chunks) < 2:
+        for low in chunks:
+            run_chunk(low)
+    else:
+        with ThreadPoolExecutor(job.n_threads) as pool:
+            list(pool.map(run_chunk, chunks))
+
+
+def _restart(job: _Job, rows: Int, attempt: int, tolerance_m: float, out: Out) -> Int:
+    """Try other starts for some frames, keep what is better; which of them may gain from more."""
+    with np.errstate(invalid="ignore", over="ignore"):  # a broken frame stays its own affair
+        start = propose(rows, attempt, job.stiffness, job.tree, job.rest, out)
+    tried = new_out(len(rows) * N_STARTS, len(job.rest))
+    flat = start.reshape(-1, *job.rest.shape)
+    _run_all(job, np.repeat(rows, N_STARTS), flat, tolerance_m, tried)
+    improved = keep_best(rows, tried, out)
+    remaining: Int = rows[improved & (out.outcome[rows] > frames.CERTIFIED)]
+    return remaining
 
 
 def fit_tree(
@@ -262,54 +312,29 @@ def fit_tree(
     ----------
     Featherstone (2008), Rigid Body Dynamics Algorithms, ch. 6, for elimination from leaf to root.
     """
-    parent = np.ascontiguousarray(parent, dtype=np.int64)
-    target, stiffness, length = (
-        np.ascontiguousarray(a, dtype=np.float64) for a in (target, stiffness, length)
-    )
+
+    def as_array(values: Float) -> Float:
+        # Read-only arrays are another type to Numba, and would be compiled for anew.
+        return np.require(values, np.float64, ["C", "A", "W"])
+
     n_frames, n_joints = stiffness.shape
-    tree = make_tree(parent, length)
+    job = _Job(
+        tree=make_tree(np.require(parent, np.int64, ["C", "A", "W"]), as_array(length)),
+        target=as_array(target),
+        stiffness=as_array(stiffness),
+        rest=as_array(np.tile(DEFAULT_REST, (n_joints, 1)) if rest is None else rest),
+        last=as_array(np.full((n_joints, 3), np.nan) if last is None else last),
+        max_iterations=max_iterations,
+        n_threads=n_threads or os.cpu_count() or 1,
+    )
     out = new_out(n_frames, n_joints)
-    if rest is None:
-        rest = np.tile(np.array(DEFAULT_REST), (n_joints, 1))
-    rest = np.ascontiguousarray(rest, dtype=np.float64)
-    known = np.full((n_joints, 3), np.nan) if last is None else last
-    known = np.ascontiguousarray(known, dtype=np.float64)
-    fill = start is None
-    first = np.empty((0, n_joints, 3)) if start is None else start
-    first = np.ascontiguousarray(first, dtype=np.float64)
-    n_threads = n_threads or os.cpu_count() or 1
-
-    def run_all(row: Int, start: Float, fill: bool, tolerance_m: float, out: Out) -> None:
-        def run_chunk(low: int) -> None:
-            high = min(low + CHUNK, len(row))
-            fill_and_run(
-                low, high, tree, target, stiffness, row, rest, known, start, fill, tolerance_m,
-                max_iterations, out,
-            )  # fmt: skip
-
-        chunks = range(0, len(row), CHUNK)
-        if n_threads == 1 or len(chunks) < 2:
-            for low in chunks:
-                run_chunk(low)
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(run_chunk, chunks))
-
-    run_all(np.arange(n_frames), first, fill, tolerance_m, out)
-    open_rows = np.flatnonzero(out.outcome > frames.CERTIFIED)
+    _run_all(job, np.arange(n_frames), None if start is None else as_array(start), tolerance_m, out)
+    # Tighter, because a certificate at the edge of definiteness needs exact multipliers.
+    tight_m = min(tolerance_m, RESTART_TOLERANCE_M)
+    n_together = max(1, RESTART_JOINTS // max(1, n_joints))
+    todo = np.flatnonzero(out.outcome > frames.CERTIFIED)
     for attempt in range(restarts):
-        still_open = []
-        for rows in np.array_split(open_rows, -(-len(open_rows) // RESTART_BLOCK) or 1):
-            if not len(rows):
-                continue
-            again = np.empty((len(rows) * N_STARTS, n_joints, 3))
-            propose(rows, attempt, stiffness, length, parent, rest, out, again)
-            tried = new_out(len(again), n_joints)
-            # Tighter, because a certificate at the edge of definiteness needs exact multipliers.
-            tight = min(tolerance_m, RESTART_TOLERANCE_M)
-            run_all(np.repeat(rows, N_STARTS), again, False, tight, tried)
-            improved = np.empty(len(rows), np.bool_)
-            keep_best(rows, tried, out, improved)
-            still_open.append(rows[improved & (out.outcome[rows] > frames.CERTIFIED)])
-        open_rows = np.concatenate(still_open) if still_open else open_rows[:0]
+        blocks = [todo[k : k + n_together] for k in range(0, len(todo), n_together)]
+        again = [_restart(job, rows, attempt, tight_m, out) for rows in blocks]
+        todo = np.concatenate(again) if again else todo
     return TreeFit(*out)

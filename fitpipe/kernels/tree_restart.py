@@ -1,134 +1,99 @@
-"""Other starts for the frames whose first stationary point has no certificate."""
+"""Other starts for the frames whose first stationary point has no certificate.
 
-# mypy: allow-untyped-defs, allow-untyped-calls
-# (Numba infers the types of compiled functions; the Python faces are annotated.)
+Rare frames, so plain NumPy: nothing here is compiled.
+"""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
+import numpy.typing as npt
 
-from fitpipe.kernels import tree_frames as frames
-from fitpipe.kernels._jit import kernel
+from fitpipe.kernels.tree_frames import CERTIFIED, STATIONARY, Out, Tree
+
+Float = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
 
 N_SUSPECTS = 8  # bones flipped one at a time
 N_COMBINED = 3  # of these, the worst are also flipped together
 N_RANDOM = 8  # and fixed pseudo-random directions, should none of the above help
-FIRST_RANDOM = 2 + N_SUSPECTS + 2**N_COMBINED
-N_STARTS = FIRST_RANDOM + N_RANDOM
+N_STARTS = 1 + N_SUSPECTS + 2**N_COMBINED + 1 + N_RANDOM
+
+GAIN = 1e-12  # relative; less is rounding
 
 
-@kernel()
-def rank_suspects(stiffness, length, parent, multiplier, suspect):
-    """Write into `suspect` (N_SUSPECTS,) the bones that make K(lambda) least definite; -1 = none.
+def rank_suspects(stiffness: Float, tree: Tree, multiplier: Float) -> Int:
+    """Bones that make K(lambda) least definite, worst first; shape (row, N_SUSPECTS), -1 = none.
 
     A bone pointing the wrong way has a pivot s + lambda/L far below s, mostly below zero.
     """
-    n_joints = parent.shape[0]
     pivot = stiffness.copy()
-    ratio = np.full(n_joints, np.inf)
-    for i in range(n_joints - 1, -1, -1):
-        p = parent[i]
+    ratio = np.full(pivot.shape, np.inf)
+    kappa = np.nan_to_num(multiplier) * tree.inverse
+    for i in range(len(tree.parent) - 1, -1, -1):
+        p, k, s = tree.parent[i], kappa[:, i], pivot[:, i]
         if p < 0:
             continue
-        kappa = 0.0
-        if length[i] > 0.0 and multiplier[i] == multiplier[i]:
-            kappa = multiplier[i] / length[i]
-        total = pivot[i] + kappa
-        if kappa < 0.0:
-            ratio[i] = total / (pivot[i] + 1e-9 * abs(kappa))
-        if total > 0.0:
-            pivot[p] += kappa * pivot[i] / total
-            pivot[p] = max(pivot[p], 0.0)
-    for k in range(suspect.shape[0]):
-        worst = np.argmin(ratio)
-        suspect[k] = worst if ratio[worst] < np.inf else -1
-        ratio[worst] = np.inf
+        total = s + k
+        np.divide(total, s + 1e-9 * np.abs(k), out=ratio[:, i], where=k < 0)
+        message = np.divide(k * s, total, out=np.zeros_like(s), where=total > 0)
+        pivot[:, p] = np.maximum(pivot[:, p] + message, 0.0)
+    order = np.argsort(ratio, axis=1, kind="stable")[:, :N_SUSPECTS]
+    found = np.where(np.isfinite(np.take_along_axis(ratio, order, 1)), order, -1)
+    return np.pad(found, ((0, 0), (0, N_SUSPECTS - found.shape[1])), constant_values=-1)
 
 
-@kernel()
-def unit_noise(seed):
-    """Fixed pseudo-random unit vector number `seed` (golden-ratio sequence on the sphere)."""
-    z = 1.0 - 2.0 * ((0.5 + seed * 0.7548776662466927) % 1.0)
-    turn = 2.0 * math.pi * ((0.5 + seed * 0.5698402909980532) % 1.0)
-    rim = math.sqrt(max(0.0, 1.0 - z * z))
-    return rim * math.cos(turn), rim * math.sin(turn), z
+def spread_directions(shape: tuple[int, ...], first: int) -> Float:
+    """Unit vectors number `first`, `first` + 1, ... of a fixed sequence that fills the sphere."""
+    number = first + np.arange(np.prod(shape)).reshape(shape)
+    z = 1.0 - 2.0 * ((0.5 + number * 0.7548776662466927) % 1.0)  # R2 sequence (Roberts 2018)
+    turn = 2.0 * np.pi * ((0.5 + number * 0.5698402909980532) % 1.0)
+    rim = np.sqrt(np.maximum(0.0, 1.0 - z * z))
+    return np.stack([rim * np.cos(turn), rim * np.sin(turn), z], axis=-1)
 
 
-@kernel()
-def propose(rows, attempt, stiffness, length, parent, rest, out, start):
-    """Write N_STARTS starts for every frame of `rows` into `start` (row * N_STARTS, joint, 3).
+def propose(rows: Int, attempt: int, stiffness: Float, tree: Tree, rest: Float, out: Out) -> Float:
+    """N_STARTS starts for every frame of `rows`, shape (row, N_STARTS, joint, 3).
 
     The present pose again (to be polished); single flips of the suspects; joint flips of the worst
-    ones; the rest pose; directions spread over the sphere.
+    of them; the rest pose; directions spread over the sphere, others in each attempt.
     """
-    n_joints = parent.shape[0]
-    suspect = np.empty(N_SUSPECTS, np.int64)
-    for k in range(rows.shape[0]):
-        t = rows[k]
-        position = out.position[t]
-        rank_suspects(stiffness[t], length, parent, out.multiplier[t], suspect)
-        present = start[k * N_STARTS]
-        for i in range(n_joints):
-            p = parent[i]
-            present[i] = rest[i]  # where the bone is absent it does not matter
-            if p >= 0 and out.active[t, i] and out.active[t, p] and length[i] > 0.0:
-                size = 0.0
-                for c in range(3):
-                    size += (position[i, c] - position[p, c]) ** 2
-                for c in range(3):
-                    present[i, c] = (position[i, c] - position[p, c]) / math.sqrt(size)
-        for s in range(1, N_STARTS):
-            start[k * N_STARTS + s] = present
-        for s in range(N_SUSPECTS):
-            if suspect[s] >= 0:
-                start[k * N_STARTS + 1 + s, suspect[s]] *= -1.0
-        for s in range(2**N_COMBINED):
-            for b in range(N_COMBINED):
-                if (s >> b) & 1 and suspect[b] >= 0:
-                    start[k * N_STARTS + 1 + N_SUSPECTS + s, suspect[b]] *= -1.0
-        start[k * N_STARTS + FIRST_RANDOM - 1] = rest
-        for s in range(N_RANDOM):
-            for i in range(n_joints):
-                if parent[i] >= 0:
-                    seed = 1.0 + i + n_joints * (s + N_RANDOM * attempt)
-                    d0, d1, d2 = unit_noise(seed)
-                    start[k * N_STARTS + FIRST_RANDOM + s, i, 0] = d0
-                    start[k * N_STARTS + FIRST_RANDOM + s, i, 1] = d1
-                    start[k * N_STARTS + FIRST_RANDOM + s, i, 2] = d2
+    n_joints = len(tree.parent)
+    bone = out.position[rows] - out.position[rows][:, tree.parent]
+    size = np.linalg.norm(bone, axis=-1, keepdims=True)
+    is_bone = (tree.length[:, None] > 0) & (size > 0)  # False where NaN
+    present = np.where(is_bone, bone / np.where(is_bone, size, 1.0), rest)
+    start = np.repeat(present[:, None], N_STARTS, axis=1)
+    suspect = rank_suspects(stiffness[rows], tree, out.multiplier[rows])
+    sets = [[s] for s in range(N_SUSPECTS)]
+    sets += [[b for b in range(N_COMBINED) if s >> b & 1] for s in range(2**N_COMBINED)]
+    for column, members in enumerate(sets, start=1):
+        for member in members:
+            flipped = np.flatnonzero(suspect[:, member] >= 0)
+            start[flipped, column, suspect[flipped, member]] *= -1.0
+    start[:, -1 - N_RANDOM] = rest
+    start[:, -N_RANDOM:] = spread_directions(
+        (N_RANDOM, n_joints), 1 + attempt * N_RANDOM * n_joints
+    )
+    return start
 
 
-@kernel()
-def keep_best(rows, tried, out, improved):
-    """Copy a frame's best attempt over its row of `out`; `improved` (row,) says where J0 fell."""
-    for k in range(rows.shape[0]):
-        t = rows[k]
-        best = -1
-        for s in range(k * N_STARTS, (k + 1) * N_STARTS):
-            # Converged attempts outrank others, then the lower objective, then the certificate.
-            if tried.outcome[s] > frames.STATIONARY and out.outcome[t] <= frames.STATIONARY:
-                continue
-            if best < 0 or is_better(tried, s, tried, best):
-                best = s
-        before = out.objective[t]
-        improved[k] = False
-        if best >= 0 and is_better(tried, best, out, t):
-            improved[k] = tried.objective[best] < before * (1.0 - 1e-9)
-            out.position[t] = tried.position[best]
-            out.objective[t] = tried.objective[best]
-            out.iterations[t] += tried.iterations[best]
-            out.outcome[t] = tried.outcome[best]
-            out.multiplier[t] = tried.multiplier[best]
-            out.worst_bone_error[t] = tried.worst_bone_error[best]
+def keep_best(rows: Int, tried: Out, out: Out) -> npt.NDArray[np.bool_]:
+    """Copy a frame's best attempt over its row of `out`; says in which rows J0 fell.
 
-
-@kernel()
-def is_better(a, i, b, j):
-    """Whether row i of `a` is to be preferred to row j of `b`."""
-    if a.outcome[i] == frames.CERTIFIED or b.outcome[j] == frames.CERTIFIED:
-        return b.outcome[j] != frames.CERTIFIED
-    same = abs(a.objective[i] - b.objective[j]) <= 1e-12 * b.objective[j]
-    if same:
-        return a.outcome[i] < b.outcome[j]
-    return a.objective[i] < b.objective[j]
+    Certified attempts first, then stationary ones, then the others; the lowest objective of a kind.
+    """
+    kind = np.maximum(tried.outcome, CERTIFIED).reshape(len(rows), N_STARTS)
+    kind = np.minimum(kind, STATIONARY + 1)
+    objective = tried.objective.reshape(kind.shape)
+    column = np.lexsort((objective, kind))[:, 0]
+    best = np.arange(len(rows)) * N_STARTS + column
+    before, after = out.objective[rows], tried.objective[best]
+    converges = np.minimum(out.outcome[rows], STATIONARY + 1) > kind[np.arange(len(rows)), column]
+    better = (tried.outcome[best] == CERTIFIED) | (after < before * (1 - GAIN))
+    better |= converges & (after <= before * (1 + GAIN))
+    to, source = rows[better], best[better]
+    for name in ("position", "objective", "outcome", "multiplier", "worst_bone_error"):
+        getattr(out, name)[to] = getattr(tried, name)[source]
+    out.iterations[to] += tried.iterations[source]
+    fell: npt.NDArray[np.bool_] = better & (after < before * (1 - 1e-9))
+    return fell

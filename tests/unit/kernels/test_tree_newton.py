@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from fitpipe.kernels import tree_frames as frames
-from fitpipe.kernels.tree_newton import fit_tree
+from fitpipe.kernels.tree_newton import fit_tree, run
 
 from .tree_examples import (
     KINECT20,
@@ -207,6 +207,44 @@ def test_single_joints_stay_at_their_targets():
     target = np.array([[[1.0, 2, 3], [4, 5, 6]]])
     fit = fit_tree(target, np.array([[2.0, 0.5]]), np.zeros(2), np.array([-1, -1]))
     np.testing.assert_allclose(fit.position, target, atol=1e-12)
+
+
+def test_a_broken_frame_leaves_the_frames_after_it_alone():
+    target = kinect_frames(60)
+    stiffness = np.full((60, 20), 4.0)
+    start = unit(np.random.default_rng(9).normal(size=target.shape))
+    sound = fit_tree(target, stiffness, KINECT20_LENGTH_M, KINECT20, start=start)
+    target[:20, 5] = np.inf
+    broken = fit_tree(target, stiffness, KINECT20_LENGTH_M, KINECT20, start=start)
+    assert broken.position[20:].tobytes() == sound.position[20:].tobytes()
+
+
+def test_other_starts_lead_out_of_a_saddle():
+    target, stiffness, length = HARD["all targets at one point"]
+    once = fit_tree(target, stiffness, length, KINECT20, restarts=0)
+    again = fit_tree(target, stiffness, length, KINECT20)
+    assert (once.outcome == frames.STATIONARY).all()
+    assert (again.outcome == frames.CERTIFIED).all()
+    assert (again.objective < 0.9 * once.objective).all()
+
+
+def test_read_only_and_strided_input_needs_no_second_compilation():
+    target = kinect_frames(8)
+    stiffness, rest = np.full((8, 20), 4.0), np.tile([0.0, 0.0, 1.0], (20, 1))
+    expected = fit_tree(target, stiffness, KINECT20_LENGTH_M, KINECT20, rest=rest)
+    n_before = len(run.signatures)
+    for array in (target, stiffness, rest):
+        array.flags.writeable = False
+    strided = np.asfortranarray(target)
+    fit = fit_tree(strided, stiffness, KINECT20_LENGTH_M.tolist(), KINECT20.tolist(), rest=rest)
+    fit_tree(target, stiffness, KINECT20_LENGTH_M, KINECT20.astype(np.int32), start=fit.position)
+    np.testing.assert_array_equal(fit.position, expected.position)
+    assert len(run.signatures) == n_before == 1
+
+
+def test_no_frames_give_no_rows():
+    fit = fit_tree(np.empty((0, 20, 3)), np.empty((0, 20)), KINECT20_LENGTH_M, KINECT20)
+    assert fit.position.shape == (0, 20, 3)
 
 
 def test_the_iteration_limit_is_reported():
