@@ -131,7 +131,14 @@ def casadi_sqp() -> tuple[str, Peer]:
     qp = {"print_iter": False, "print_header": False, "print_info": False, "error_on_fail": False}
     return casadi_nlp(
         "sqpmethod",
-        {**silent, "qpsol": "qrqp", "qpsol_options": qp, "convexify_strategy": "regularize"},
+        {
+            **silent,
+            "qpsol": "qrqp",
+            "qpsol_options": qp,
+            "convexify_strategy": "regularize",
+            "tol_pr": 1e-8,
+            "tol_du": 1e-8,
+        },
     )
 
 
