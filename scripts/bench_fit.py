@@ -31,40 +31,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from fitpipe.kernels import tree_frames
 from fitpipe.kernels.tree_newton import TreeFit, fit_tree
+from fitpipe.simulate import walk
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "kernels"))
 from bench_peers import BONE, CHILD, LENGTH, PARENT, PEERS, UP, Peer, fitpipe_cores
 from tree_examples import hard_sets, place, unit
 
 OUTCOMES = ("no data", "certified", "stationary", "stalled", "limit")
-
-
-def walk(n_frames: int, rate_hz: float = 30.0) -> np.ndarray:
-    """True positions (frame, joint, 3): x to the left, y up, z forward; 0.9 strides a second."""
-    side = np.array([0.0] * 4 + [1.0] * 4 + [-1.0] * 4 + [1.0] * 4 + [-1.0] * 4)
-    rest = np.zeros((20, 3))
-    rest[1:4, 1] = 1.0
-    rest[[4, 8, 12, 16]] = [0.95, -0.3, 0.0]
-    rest[[5, 6, 7, 9, 10, 11]] = [0.15, -1.0, 0.05]
-    rest[[13, 14, 17, 18]] = [0.05, -1.0, 0.0]
-    rest[[15, 19]] = [0.1, -0.2, 1.0]
-    rest[:, 0] *= side
-    # Swing about the left-right axis: amplitude, and a lag behind the thigh of the same side.
-    swing = np.array([0, 3, 4, 6, 5, 30, 42, 45, 5, 30, 42, 45, 6, 28, 40, 25, 6, 28, 40, 25])
-    lag = np.array(
-        [0, 0, 0.2, 0.5, 0, 3.1, 2.8, 2.6, 0, 3.1, 2.8, 2.6, 0, 0, -1, -1.4, 0, 0, -1, -1.4]
-    )
-    phase = 2 * np.pi * 0.9 * np.arange(n_frames)[:, None] / rate_hz
-    angle = np.radians(swing) * np.sin(phase + lag + np.pi * (side < 0))
-    yaw = np.radians(8) * np.sin(phase) + 0.002 * np.arange(n_frames)[:, None] + 0 * angle
-    turn = Rotation.from_euler("XY", np.stack([angle, yaw], -1).reshape(-1, 2))
-    direction = turn.apply(np.tile(unit(rest + 1e-12), (n_frames, 1))).reshape(-1, 20, 3)
-    path = np.stack([0.03 * np.sin(phase), 1 + 0.02 * np.cos(2 * phase), 1.2 * phase / 5.65], -1)
-    return path + place(direction, LENGTH, PARENT)
 
 
 def observe(truth: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -98,7 +74,7 @@ def best_rate(
 
 def two_cores(n_frames: int, pairs: int = 15) -> dict[str, float]:
     """Elapsed time on one core over two; beside it what two independent NumPy threads gain."""
-    target, stiffness = observe(walk(n_frames))
+    target, stiffness = observe(walk(n_frames, 30.0).position_m)
     solve_one, solve_two = fitpipe_cores(1)()[1], fitpipe_cores(2)()[1]
     numbers = np.random.default_rng(0).random((2, 2_000_000))
 
@@ -128,7 +104,7 @@ def two_cores(n_frames: int, pairs: int = 15) -> dict[str, float]:
 
 
 def peer_table(n_frames: int, n_slow: int) -> list[dict[str, Any]]:
-    target, stiffness = observe(walk(n_frames))
+    target, stiffness = observe(walk(n_frames, 30.0).position_m)
     rows, positions = [], {}
     for name, (make, many) in PEERS.items():
         try:

@@ -14,14 +14,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from fitpipe.kernels.tree_newton import TreeFit, fit_tree
+from fitpipe.simulate import walk
 
-# The Kinect v1 tree, joints in the sensor's order, lengths of an adult in metres.
-PARENT = np.array([-1, 0, 1, 2, 2, 4, 5, 6, 2, 8, 9, 10, 0, 12, 13, 14, 0, 16, 17, 18])
-ARM, LEG = [0.18, 0.28, 0.25, 0.08], [0.1, 0.42, 0.4, 0.12]
-LENGTH = np.array([0, 0.33, 0.25, 0.2, *ARM, *ARM, *LEG, *LEG])
-CHILD = np.arange(1, 20)
-UP = PARENT[1:]
-BONE = LENGTH[1:]
+SKELETON = walk(2, 30.0).skeleton  # the 20 joints of the Kinect v1, lengths of an adult
+PARENT = np.array(SKELETON.parents)
+UP, CHILD = np.array(SKELETON.bones).T
+BONE = np.array(SKELETON.bone_length_m)
+LENGTH = np.concatenate([[0.0], BONE])
 TOLERANCE_M = 1e-7
 
 Peer = Callable[[np.ndarray, np.ndarray], Any]

@@ -70,6 +70,9 @@ class SolveConfig(Section):
     max_iterations: Annotated[int, Field(ge=1, le=100_000)] = Field(
         200, description="Newton iterations per frame before it is given up."
     )
+    threads: Annotated[int, Field(ge=0)] = Field(
+        0, description="Cores a take is fitted on, 0 for all; has no influence on the result."
+    )
 
 
 class OutputConfig(Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -76,6 +77,7 @@ def fit_frames(
             last=last,
             tolerance_m=settings.stop_step_m,
             max_iterations=settings.max_iterations,
+            n_threads=settings.threads or (os.cpu_count() or 1),
         )
         last = last_directions(target, stiffness, tree.length_m, tree.parent, last=last)
         carried = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
