@@ -37,7 +37,7 @@ from fitpipe.kernels.tree_newton import TreeFit, fit_tree
 from fitpipe.simulate import walk
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "kernels"))
-from bench_peers import BONE, CHILD, LENGTH, PARENT, PEERS, UP, Peer, fitpipe_cores
+from bench_peers import BONE, CHILD, PARENT, PEERS, UP, Peer, fitpipe_cores
 from tree_examples import hard_sets, place, unit
 
 OUTCOMES = ("no data", "certified", "stationary", "stalled", "limit")
