@@ -64,6 +64,22 @@ class CalibrateConfig(Section):
 class SolveConfig(Section):
     """The fit of a frame."""
 
+    formulation: Literal["per_bone", "aggregate", "per_axis"] = Field(
+        "per_bone",
+        description="How bones keep their lengths: each by a multiplier of its own; or all by the "
+        "sum of squared errors, with one multiplier or one per axis.",
+    )
+    curvature: Literal["exact", "none"] = Field(
+        "exact", description="'none' leaves the constraint's second derivative out of the step."
+    )
+    line_search: Literal["halving", "golden"] = Field(
+        "halving", description="A step that goes too far shrinks to a half, or to 0.618 of it."
+    )
+    reverse: bool = Field(
+        False,
+        description="Repeat a step while J0 + lambda M falls, shrink and reverse it when it rises; "
+        "else shrink it until the merit falls.",
+    )
     stop_step_m: Positive = Field(
         1e-7, description="A frame has converged when no joint moves by more than this."
     )

@@ -1,21 +1,25 @@
-"""Fits every frame by itself: blocks of frames through the tree kernel, in the kernel's order."""
+"""Fits every frame by itself: blocks of frames through a solver, in the kernel's order."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from fitpipe.arrays import ByteArray, FloatArray, IntArray
 from fitpipe.config import SolveConfig
-from fitpipe.kernels.tree_newton import fit_tree
+from fitpipe.kernels.tree_newton import TreeFit, fit_tree
 from fitpipe.kernels.tree_start import last_directions
 from fitpipe.records import JointStatus, Skeleton
+from fitpipe.solve.frames_loop import fit_loop
 from fitpipe.solve.problem import Problem
 
-_BLOCK = 16_384  # frames between two reports of progress; has no influence on the result
+# Frames between two reports of progress; has no influence on the result.
+_BLOCK = 16_384
+_LOOP_BLOCK = 1_024
 
 
 class FrameFits(NamedTuple):
@@ -43,7 +47,9 @@ class KernelTree(NamedTuple):
 def fit_frames(
     problem: Problem, settings: SolveConfig, *, progress: Callable[[int, int], None] | None = None
 ) -> FrameFits:
-    """Minimise J0 under exact bone lengths in every frame (formulation.md section 4).
+    """Minimise J0 under the bones' lengths in every frame (formulation.md sections 2 to 4).
+
+    The default settings run in the compiled tree kernel, all others in the loop of the family.
 
     Parameters
     ----------
@@ -64,21 +70,12 @@ def fit_frames(
         multiplier=np.empty((n_time, problem.skeleton.n_bones)),
     )
     last = None
-    for begin in range(0, n_time, _BLOCK):
-        block = slice(begin, min(begin + _BLOCK, n_time))
+    fit_block, size = _solver(settings)
+    for begin in range(0, n_time, size):
+        block = slice(begin, min(begin + size, n_time))
         target = np.ascontiguousarray(problem.target[block][:, tree.order])
         stiffness = np.ascontiguousarray(problem.stiffness[block][:, tree.order])
-        fitted = fit_tree(
-            target,
-            stiffness,
-            tree.length_m,
-            tree.parent,
-            rest=tree.rest,
-            last=last,
-            tolerance_m=settings.stop_step_m,
-            max_iterations=settings.max_iterations,
-            n_threads=settings.threads or (os.cpu_count() or 1),
-        )
+        fitted = fit_block(target, stiffness, tree.length_m, tree.parent, rest=tree.rest, last=last)
         last = last_directions(target, stiffness, tree.length_m, tree.parent, last=last)
         carried = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
         fits.position[block, tree.order] = fitted.position
@@ -91,6 +88,24 @@ def fit_frames(
         if progress is not None:
             progress(block.stop, n_time)
     return fits
+
+
+def _solver(settings: SolveConfig) -> tuple[Callable[..., TreeFit], int]:
+    """What fits a block of frames, and how many at a time."""
+    plain = SolveConfig()
+    is_plain = all(
+        getattr(settings, key) == getattr(plain, key)
+        for key in ("formulation", "curvature", "line_search", "reverse")
+    )
+    if not is_plain:
+        return partial(fit_loop, settings=settings), _LOOP_BLOCK
+    in_kernel = partial(
+        fit_tree,
+        tolerance_m=settings.stop_step_m,
+        max_iterations=settings.max_iterations,
+        n_threads=settings.threads or (os.cpu_count() or 1),
+    )
+    return in_kernel, _BLOCK
 
 
 def compile_kernels() -> None:
