@@ -49,7 +49,7 @@ class Frames(NamedTuple):
         """S, shape (bone, joint)."""
         joints = np.arange(self.stiffness.shape[1])
         parent, child = self.pairs.T[..., None]
-        return (joints == child).astype(np.float64) - (joints == parent)
+        return np.asarray((joints == child) * 1.0 - (joints == parent))
 
     @property
     def damped_stiffness(self) -> FloatArray:
