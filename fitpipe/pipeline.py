@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,17 @@ from fitpipe.records import BoneLengths, Calibration, Finding, Fit, Skeleton, So
 _NUMERICAL = ("fitpipe", "numpy", "scipy", "numba", "llvmlite", "pandas", "h5py", "ezc3d")
 
 Progress = Callable[[int, int], None]
+
+
+class Posed(NamedTuple):
+    """A take ready for the solver."""
+
+    problem: solve.Problem
+    time_s: FloatArray  # (time,) of the first source
+    calibration: Calibration
+    weight: FloatArray  # (time, source, joint)
+    observation_m: FloatArray  # (time, source, joint, 3) in the first source's frame
+    log: tuple[Finding, ...]
 
 
 def fit(
@@ -72,6 +83,55 @@ def fit(
     """
     settings = make_config(FitConfig, config)
     takes = [takes] if isinstance(takes, Take) else list(takes)
+    posed = pose(
+        takes,
+        skeleton=skeleton,
+        markerset=markerset,
+        subject=subject,
+        bone_length_m=bone_length_m,
+        weight=weight,
+        config=settings,
+    )
+    bones, lengths = posed.problem.skeleton, posed.calibration.bone_lengths.length_m
+    frames = solve.fit_frames(posed.problem, settings.solve, progress=progress)
+
+    return Fit(
+        name=name or "+".join(take.source for take in takes),
+        skeleton=bones,
+        sources=tuple(take.source for take in takes),
+        time_s=posed.time_s,
+        position=frames.position,
+        status=frames.status,
+        frame_status=frames.frame_status,
+        objective=frames.objective,
+        objective_start=frames.objective_start,
+        iterations=frames.iterations,
+        worst_bone_error=solve.worst_bone_error(frames.position, bones.bones, lengths),
+        multiplier=frames.multiplier,
+        weight=posed.weight,
+        residual=solve.residuals(frames.position, posed.observation_m),
+        disagreement=solve.disagreement(posed.observation_m),
+        calibration=posed.calibration,
+        provenance=_provenance(takes, settings),
+        log=posed.log,
+    )
+
+
+def pose(
+    takes: Sequence[Take],
+    *,
+    skeleton: str | Path | Skeleton | None = None,
+    markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
+    subject: str | None = None,
+    bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
+    weight: Sequence[FloatArray] | None = None,
+    config: FitConfig | Mapping[str, Any] | None = None,
+) -> Posed:
+    """Everything of `fit` before the solver: what every frame is to be fitted to.
+
+    Parameters, and what is raised, as in `fit`.
+    """
+    settings = make_config(FitConfig, config)
     _check_sources(takes)
     bones = _skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
     log = [finding for take in takes for finding in _named(take, len(takes))]
@@ -91,31 +151,8 @@ def fit(
     weights = solve.weights(timed, weight)
     observation = solve.registered(timed, calibration)
     problem = solve.pose_problem(observation, weights, bones)
-    frames = solve.fit_frames(problem, settings.solve, progress=progress)
     log += _never_seen(weights, bones)
-
-    return Fit(
-        name=name or "+".join(take.source for take in takes),
-        skeleton=bones,
-        sources=tuple(take.source for take in takes),
-        time_s=clock,
-        position=frames.position,
-        status=frames.status,
-        frame_status=frames.frame_status,
-        objective=frames.objective,
-        objective_start=frames.objective_start,
-        iterations=frames.iterations,
-        worst_bone_error=solve.worst_bone_error(
-            frames.position, bones.bones, calibration.bone_lengths.length_m
-        ),
-        multiplier=frames.multiplier,
-        weight=weights,
-        residual=solve.residuals(frames.position, observation),
-        disagreement=solve.disagreement(observation),
-        calibration=calibration,
-        provenance=_provenance(takes, settings),
-        log=tuple(log),
-    )
+    return Posed(problem, clock, calibration, weights, observation, tuple(log))
 
 
 def _check_sources(takes: Sequence[Take]) -> None:

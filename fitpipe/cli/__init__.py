@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fitpipe.cli.compare_solvers import compare_solvers
 from fitpipe.cli.demo import demo
 from fitpipe.cli.fit import fit
 from fitpipe.cli.inspect import inspect
@@ -42,7 +43,7 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run):
+for command in (demo, inspect, fit, run, compare_solvers):
     app.command()(command)
 
 

@@ -28,8 +28,8 @@ def demo(
     from fitpipe.config import load_run_config
     from fitpipe.output import load_fit
 
-    home = _home()
-    path = home / "configs" / "demo.toml"
+    folder = home()
+    path = folder / "configs" / "demo.toml"
     config = load_run_config(path, {"output.folder": str(output.absolute())})
     print("Two takes of a simulated person, each seen by two depth sensors. The very first run")
     print("compiles the fit, which takes some seconds; later ones start at once.\n", flush=True)
@@ -41,13 +41,13 @@ def demo(
             "\nAgainst the true motion (error: mean distance to the true joints; bones: how far\n"
             "the length of a bone strays from its median, rms):\n"
         )
-        rows = [row for fit in fits for row in _truth_rows(fit, config, path.parent, home)]
+        rows = [row for fit in fits for row in _truth_rows(fit, config, path.parent, folder)]
         print(table(["take", "error", "bones", "joints given"], rows))
     if len(fits) < len(outcomes):
         sys.exit(1)
 
 
-def _home() -> Path:
+def home() -> Path:
     """Folder with configs/ and data/: inside an installed package, else the checkout around it."""
     import fitpipe
 
@@ -56,7 +56,7 @@ def _home() -> Path:
     return inside if inside.is_dir() else package.parent
 
 
-def _truth_rows(fit: Fit, config: RunConfig, base: Path, home: Path) -> Iterator[list[str]]:
+def _truth_rows(fit: Fit, config: RunConfig, base: Path, folder: Path) -> Iterator[list[str]]:
     """Error and bone steadiness of each sensor, of their mean and of the fit."""
     import numpy as np
 
@@ -65,7 +65,7 @@ def _truth_rows(fit: Fit, config: RunConfig, base: Path, home: Path) -> Iterator
     from fitpipe.io import read_take
     from fitpipe.solve import pose_problem, registered, weights
 
-    truth = read_take(home / "data" / "truth" / f"{fit.name}.csv").position_m
+    truth = read_take(folder / "data" / "truth" / f"{fit.name}.csv").position_m
     (files,) = (f for f in find_takes(config.takes.pattern, base) if f.name == fit.name)
     takes = read_sources(files, config.takes)
     observation = registered(takes, fit.calibration)

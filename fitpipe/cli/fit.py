@@ -49,7 +49,7 @@ def fit(
     config = make_config(FitConfig, with_settings({}, parse_settings(settings)))
     results.check_writable(output.parent)
     options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
-    takes = _distinct([take for path in files for take in read_takes(path, **options)])
+    takes = distinct([take for path in files for take in read_takes(path, **options)])
     with frame_bar() as bar:
         result = pipeline.fit(
             takes,
@@ -71,7 +71,7 @@ def fit(
     )
 
 
-def _distinct(takes: list[Take]) -> list[Take]:
+def distinct(takes: list[Take]) -> list[Take]:
     """Sources named by their path where two would have the same name (a/x.csv and b/x.csv)."""
     names = [take.source for take in takes]
     return [

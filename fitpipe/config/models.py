@@ -81,10 +81,12 @@ class SolveConfig(Section):
         "else shrink it until the merit falls.",
     )
     stop_step_m: Positive = Field(
-        1e-7, description="A frame has converged when no joint moves by more than this."
+        1e-7,
+        description="A frame has converged when no joint moves, and no bone is off, by more than "
+        "this.",
     )
     max_iterations: Annotated[int, Field(ge=1, le=100_000)] = Field(
-        200, description="Newton iterations per frame before it is given up."
+        200, description="Steps per frame before it is given up."
     )
     threads: Annotated[int, Field(ge=0)] = Field(
         0, description="Cores a take is fitted on, 0 for all; has no influence on the result."

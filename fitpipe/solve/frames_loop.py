@@ -17,6 +17,7 @@ from fitpipe.solve.loop import minimise
 from fitpipe.solve.merge import carried_force, merge_joints
 
 CHUNK = 512  # frames in the loop together: keeps its matrices in the cache
+APART_SHARE = 1e-10  # of a bone: a target nearer to its joint gives no direction
 ROUNDING = 16 * np.finfo(np.float64).eps
 
 
@@ -32,8 +33,8 @@ def fit_loop(
 ) -> TreeFit:
     """Fit every frame with the formulation, curvature and line search of the settings.
 
-    Parameters, result and start are those of `fitpipe.kernels.tree_newton.fit_tree`; there are no
-    restarts.
+    Parameters and result are those of `fitpipe.kernels.tree_newton.fit_tree`, and so is the start,
+    but that bones of length zero are joined before. There are no restarts.
     """
     is_point = (parent >= 0) & (length == 0)
     if is_point.any():
@@ -78,6 +79,8 @@ def active_joints(stiffness: FloatArray, parent: IntArray) -> BoolArray:
 def rigid_pose(frames: Frames, direction: FloatArray, parent: IntArray) -> FloatArray:
     """Exact bones (frame, joint, 3) along unit directions, each tree where its targets want it.
 
+    Then bones at the ends of the tree point straight at their targets, as in the kernel.
+
     Parameters
     ----------
     frames : Frames
@@ -99,7 +102,44 @@ def rigid_pose(frames: Frames, direction: FloatArray, parent: IntArray) -> Float
     same_tree = (root[:, None] == root) * 1.0
     weight = frames.stiffness @ same_tree
     wanted = same_tree @ (frames.stiffness[..., None] * (frames.target - offset))
-    return np.asarray(offset + wanted / np.where(weight > 0, weight, 1.0)[..., None])
+    pose = offset + wanted / np.where(weight > 0, weight, 1.0)[..., None]
+    for leaf in np.setdiff1d(np.flatnonzero(parent >= 0), parent):
+        base = pose[:, parent[leaf]]
+        aim = frames.target[:, leaf] - base
+        distance = np.linalg.norm(aim, axis=-1, keepdims=True)
+        is_apart = frames.active[:, leaf, None] & (distance > APART_SHARE * reach[leaf])
+        end = base + reach[leaf] * np.divide(aim, distance, out=np.zeros_like(aim), where=is_apart)
+        pose[:, leaf] = np.where(is_apart, end, pose[:, leaf])
+    return np.asarray(pose)
+
+
+def centred_frames(
+    target: FloatArray,
+    stiffness: FloatArray,
+    active: BoolArray,
+    direction: FloatArray,
+    length: FloatArray,
+    parent: IntArray,
+) -> tuple[Frames, FloatArray]:
+    """Frames about their first observed joint, so that no digits are lost far from the origin.
+
+    Shapes as in `fit_loop`; every frame has an observed joint. Also returns where that joint lies,
+    shape (frame, 1, 3), metres.
+    """
+    child = np.flatnonzero(parent >= 0)
+    pairs = np.stack([parent[child], child], axis=1)
+    first = np.argmax(stiffness > 0, axis=1)[:, None, None]
+    centre = np.take_along_axis(target, first, axis=1)
+    frames = Frames(
+        target=np.where((stiffness > 0)[..., None], target - centre, 0.0),
+        stiffness=stiffness,
+        active=active,
+        bound=active[:, pairs[:, 0]] & active[:, pairs[:, 1]],
+        direction=direction[:, child],
+        pairs=pairs,
+        length=length[child],
+    )
+    return frames, centre
 
 
 def _fit_rows(
@@ -113,19 +153,9 @@ def _fit_rows(
     out: TreeFit,
 ) -> None:
     """Fit frames that have an observed joint and write them into `out`."""
-    h, active = stiffness[rows], out.active[rows]
-    child = np.flatnonzero(parent >= 0)
-    pairs = np.stack([parent[child], child], axis=1)
-    # about the first observed joint, so that far from the origin no digits are lost
-    centre = target[rows, np.argmax(h > 0, axis=1)][:, None]
-    frames = Frames(
-        target=np.where((h > 0)[..., None], target[rows] - centre, 0.0),
-        stiffness=h,
-        active=active,
-        bound=active[:, pairs[:, 0]] & active[:, pairs[:, 1]],
-        direction=direction[rows][:, child],
-        pairs=pairs,
-        length=length[child],
+    active = out.active[rows]
+    frames, centre = centred_frames(
+        target[rows], stiffness[rows], active, direction[rows], length, parent
     )
     rigid = rigid_pose(frames, direction[rows], parent)
     found = minimise(
@@ -133,7 +163,7 @@ def _fit_rows(
         make_search(settings),
         frames,
         rigid,
-        tolerance_m=max(settings.stop_step_m, ROUNDING * float(length[child].max(initial=0.0))),
+        tolerance_m=max(settings.stop_step_m, ROUNDING * float(frames.length.max(initial=0.0))),
         max_iterations=settings.max_iterations,
     )
     out.position[rows] = np.where(active[..., None], found.position + centre, np.nan)
@@ -141,8 +171,8 @@ def _fit_rows(
     out.objective_start[rows] = objective(frames, rigid)
     out.iterations[rows] = found.iterations
     out.outcome[rows] = found.status
-    multiplier = np.full(h.shape, np.nan)
-    multiplier[:, child] = np.where(frames.bound, found.multiplier, np.nan)
+    multiplier = np.full(active.shape, np.nan)
+    multiplier[:, frames.pairs[:, 1]] = np.where(frames.bound, found.multiplier, np.nan)
     out.multiplier[rows] = multiplier
     out.worst_bone_error[rows] = violation(frames, found.position)
 

@@ -117,7 +117,8 @@ def is_definite(matrix: FloatArray) -> BoolArray:
     for i in range(matrix.shape[-1]):
         pivot = rest[..., i, i]
         definite &= pivot > 0
-        row = rest[..., i, i + 1 :] / np.where(definite, pivot, 1.0)[..., None]
+        share = np.divide(1.0, pivot, out=np.zeros_like(pivot), where=definite)
+        row = share[..., None] * rest[..., i, i + 1 :]
         rest[..., i + 1 :, i + 1 :] -= rest[..., i + 1 :, i, None] * row[..., None, :]
     return definite
 

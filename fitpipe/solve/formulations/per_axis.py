@@ -60,7 +60,8 @@ class PerAxis:
             free, along = np.moveaxis(both / h[..., None], -1, 0)
         is_defined = has_multiplier(frames, bones)
         bottom = np.einsum("faj,faj->fa", slope, along)
-        share = bottom / np.where(is_defined, bottom.sum(axis=1), 1.0)[:, None]
+        total = bottom.sum(axis=1, keepdims=True)
+        share = np.divide(bottom, total, out=np.zeros_like(bottom), where=total > 0)
         top = np.einsum("faj,faj->fa", slope, free) + share * squared_sum(bones)
         has_slope = is_defined[:, None] & (bottom > 0)
         new = np.divide(top, bottom, out=np.zeros_like(top), where=has_slope)

@@ -107,3 +107,12 @@ def test_unknown_presets_are_refused_with_what_exists():
         ConfigError, match=r"no skeleton preset 'kinect_20'.*did you mean 'kinect20'"
     ):
         load_preset("skeletons", "kinect_20")
+
+
+def test_solver_choices_are_read_and_wrong_ones_name_what_is_possible(tmp_path):
+    text = MINIMAL + '[solve]\nformulation = "aggregate"\ncurvature = "none"\nreverse = true\n'
+    solve = load_run_config(written(tmp_path, text), {"solve.line_search": "golden"}).solve
+    assert (solve.formulation, solve.curvature) == ("aggregate", "none")
+    assert (solve.line_search, solve.reverse) == ("golden", True)
+    with pytest.raises(ConfigError, match=r"\[solve\] formulation.*'per_bone', 'aggregate' or"):
+        load_run_config(written(tmp_path, text), {"solve.formulation": "per_joint"})
