@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from fitpipe.solve import Problem
     from fitpipe.solve.compare import Score
 
+LEGEND = """converged: bones exact and forces balanced,
+within the stop step; bones: largest error in a frame; error: mean distance to the true
+joints. The first row is the compiled kernel, the others the loop of the solver family."""
+
 
 def compare_solvers(
     files: Annotated[
@@ -167,8 +171,4 @@ def _print_scores(scores: list[Score]) -> None:
         "bones, median", "bones, worst", "J0", "to the first", "error", "frames/s",
     ]  # fmt: skip
     print(table(headings, rows))
-    print(
-        f"\n{scores[0].frames} frames, equal weights. converged: bones exact and forces balanced, "
-        "within the stop\nstep; bones: largest error of a frame; error: mean distance to the true "
-        "joints. The first row is\nthe compiled kernel, the others the loop of the solver family; one core."
-    )
+    print(f"\n{scores[0].frames} frames, equal weights, one core.", LEGEND)

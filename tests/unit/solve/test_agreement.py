@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import fitpipe as fp
 from fitpipe.config import SolveConfig
 from fitpipe.kernels.tree_newton import DEFAULT_REST, fit_tree
 from fitpipe.records import FrameStatus, Skeleton
@@ -216,3 +217,18 @@ def test_a_frame_does_not_depend_on_its_neighbours():
         whole, alone = fitted(target, **settings), fitted(target[some], **settings)
         np.testing.assert_array_equal(whole.position[some], alone.position)
         np.testing.assert_array_equal(whole.iterations[some], alone.iterations)
+
+
+def test_a_fit_tells_how_far_its_bones_give_way():
+    skeleton = Skeleton("kinect", tuple(f"J{i}" for i in range(20)), tuple(KINECT20))
+    take = fp.Take("a", skeleton.joints, kinect_frames(20), np.arange(20) / 30)
+    lengths = KINECT20_LENGTH_M[1:]
+    fit = fp.fit(take, skeleton=skeleton, bone_length_m=lengths, config={"solve": SOURCE})
+    parent, child = np.array(skeleton.bones).T
+    apart = np.linalg.norm(fit.position[:, child] - fit.position[:, parent], axis=-1)
+    np.testing.assert_allclose(
+        fit.worst_bone_error, np.abs(apart - lengths).max(axis=1), rtol=1e-12
+    )
+    assert (fit.worst_bone_error > 0.5 * MM).all()
+    assert not fit.is_converged.any()
+    assert np.isfinite(fit.position).all()
