@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
 
 from fitpipe.kernels.tree_newton import TreeFit, fit_tree
 from fitpipe.simulate import walk
@@ -145,6 +146,76 @@ def casadi_ipopt() -> tuple[str, Peer]:
     return casadi_nlp("ipopt", {"ipopt": {"print_level": 0, "sb": "yes"}})
 
 
+def pymomentum() -> tuple[str, Peer]:
+    """Levenberg-Marquardt on joint angles: a pivot with three angles a bone, bones along its +y."""
+    import torch
+    from pymomentum import geometry, solver
+
+    torch.set_num_threads(1)
+    solver.set_num_threads(1)
+    upright = np.array([0, 0, 0, 1], np.float32)
+    nothing = np.zeros(3, np.float32)
+    joints = [geometry.Joint("root", -1, upright, nothing)]
+    node = {0: 0}  # joint of ours -> joint of theirs
+    names = ["tx", "ty", "tz"]
+    entries = [(k, k) for k in range(3)]  # seven numbers a joint: tx ty tz rx ry rz scale
+    for parent, child, length in zip(UP, CHILD, BONE, strict=True):
+        pivot = len(joints)
+        joints.append(geometry.Joint(f"pivot{child}", node[parent], upright, nothing))
+        tip = np.array([0, length, 0], np.float32)
+        joints.append(geometry.Joint(f"node{child}", pivot, upright, tip))
+        node[child] = pivot + 1
+        for axis in (3, 4, 5):
+            entries.append((7 * pivot + axis, len(names)))
+            names.append(f"r{axis}_{child}")
+    skeleton = geometry.Skeleton(joints)
+    matrix = np.zeros((7 * len(joints), len(names)), np.float32)
+    matrix[tuple(np.array(entries).T)] = 1
+    transform = geometry.ParameterTransform(names, skeleton, matrix)
+    character = geometry.Character("walker", skeleton, transform)
+    options = solver.SolverOptions()
+    options.linear_solver = solver.LinearSolverType.QR
+    options.line_search = True
+    options.levmar_lambda = 1e-5
+    options.threshold = 0.1
+    options.max_iter = 200
+    parents = torch.tensor([node[j] for j in range(20)])
+
+    def angles(target: np.ndarray) -> np.ndarray:
+        """Parameters that point every bone along its target's direction."""
+        n = len(target)
+        start = np.zeros((n, len(names)))
+        start[:, :3] = target[:, 0]
+        turn = {0: np.tile(np.eye(3), (n, 1, 1))}
+        for k, (parent, child) in enumerate(zip(UP, CHILD, strict=True)):
+            apart = target[:, child] - target[:, parent]
+            apart /= np.linalg.norm(apart, axis=1, keepdims=True)
+            x, y, z = np.einsum("tji,tj->it", turn[parent], apart)
+            rx, rz = np.arcsin(np.clip(z, -1, 1)), np.arctan2(-x, y)
+            start[:, 3 + 3 * k], start[:, 5 + 3 * k] = rx, rz
+            own = Rotation.from_euler("ZYX", np.stack([rz, 0 * rx, rx], -1)).as_matrix()
+            turn[child] = turn[parent] @ own
+        return start
+
+    def solve(target: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+        found = solver.solve_ik(
+            character=character,
+            active_parameters=torch.ones(len(names), dtype=torch.bool),
+            model_parameters_init=torch.from_numpy(angles(target)),
+            active_error_functions=[solver.ErrorFunctionType.Position],
+            error_function_weights=torch.ones(len(target), 1, dtype=torch.float64),
+            options=options,
+            position_cons_parents=parents,
+            position_cons_offsets=torch.zeros(20, 3, dtype=torch.float64),
+            position_cons_weights=torch.from_numpy(100.0 * stiffness),  # else it stops early
+            position_cons_targets=torch.from_numpy(target),
+        )
+        state = geometry.model_parameters_to_skeleton_state(character, found.numpy())
+        return np.asarray(state[:, parents.numpy(), :3])
+
+    return version("pymomentum-cpu"), solve
+
+
 def fitpipe_cores(n_threads: int) -> Callable[[], tuple[str, Peer]]:
     def make() -> tuple[str, Peer]:
         def solve(target: np.ndarray, stiffness: np.ndarray) -> TreeFit:
@@ -162,6 +233,7 @@ PEERS: dict[str, tuple[Callable[[], tuple[str, Peer]], bool]] = {
     "SciPy SLSQP": (scipy_slsqp, False),
     "CasADi IPOPT": (casadi_ipopt, False),
     "CasADi sqpmethod + qrqp": (casadi_sqp, False),
+    "pymomentum solve_ik": (pymomentum, False),
     "NumPy Newton, batched": (numpy_newton, True),
     "fitpipe, 1 core": (fitpipe_cores(1), True),
     "fitpipe, 2 cores": (fitpipe_cores(2), True),
