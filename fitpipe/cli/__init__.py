@@ -12,6 +12,7 @@ from fitpipe.cli.demo import demo
 from fitpipe.cli.fit import fit
 from fitpipe.cli.inspect import inspect
 from fitpipe.cli.run import run
+from fitpipe.cli.simulate import simulate
 from fitpipe.errors import FitpipeError
 
 app = typer.Typer(
@@ -42,7 +43,7 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run):
+for command in (demo, inspect, fit, run, simulate):
     app.command()(command)
 
 
