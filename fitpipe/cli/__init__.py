@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fitpipe.cli.compare import compare
 from fitpipe.cli.demo import demo
 from fitpipe.cli.fit import fit
 from fitpipe.cli.inspect import inspect
@@ -43,7 +44,7 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run, simulate):
+for command in (demo, inspect, fit, run, compare, simulate):
     app.command()(command)
 
 

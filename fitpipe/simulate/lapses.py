@@ -163,10 +163,10 @@ def misled(
         "body not seen": away,
         "pose repeated": repeated,
     }
-    part = [
-        ("left and right arm exchanged", groups.arm_pairs.ravel(), swapped[:, 0]),
-        ("left and right leg exchanged", groups.leg_pairs.ravel(), swapped[:, 1]),
-        *(("arm lost", limb, lost[:, side]) for side, limb in enumerate(groups.arms)),
+    part: list[tuple[str, list[int], BoolArray]] = [
+        ("left and right arm exchanged", groups.arm_pairs.ravel().tolist(), swapped[:, 0]),
+        ("left and right leg exchanged", groups.leg_pairs.ravel().tolist(), swapped[:, 1]),
+        *(("arm lost", limb.tolist(), lost[:, side]) for side, limb in enumerate(groups.arms)),
         *(("sample displaced", [j], seen.outlier[:, j]) for j in range(skeleton.n_joints)),
         *(("joint not seen", [j], seen.lost[:, j]) for j in range(skeleton.n_joints)),
     ]
