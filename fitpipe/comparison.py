@@ -96,8 +96,11 @@ def _is_fit(path: Path) -> bool:
     """Whether a file is HDF5 with a fit's schema; arrays in HDF5 have none."""
     if not path.is_file() or not h5py.is_hdf5(path):
         return False
-    with h5py.File(path, "r", locking="best-effort") as file:
-        return str(file.attrs.get("schema", "")).startswith("fitpipe.fit/")
+    try:
+        with h5py.File(path, "r", locking="best-effort") as file:
+            return str(file.attrs.get("schema", "")).startswith("fitpipe.fit/")
+    except OSError:
+        return True  # damaged: load_fit says how
 
 
 def _skeleton(given: str | Path | Skeleton | None, *sides: Fit | Take) -> Skeleton:

@@ -43,7 +43,7 @@ class SensorsConfig(Section):
     rate_hz: Positive | list[Positive] = Field(
         30.0, description="Frames per second; one number for all, or one per sensor."
     )
-    tick_jitter_s: Length = Field(0.012, description="Standard deviation of the ticks.")
+    tick_jitter_s: Length = Field(0.0145, description="Standard deviation of the ticks.")
     clock_offset_s: float | list[float] = Field(
         0.0,
         description="What a sensor's clock shows when that of the sensor before it shows 0; or a "
