@@ -38,7 +38,7 @@ class Lapses:
         Share of the frames in which the back is taken for the front, so that all left and right
         joints are exchanged; and how long this lasts on average, seconds.
     swap_share, swap_mean_s : float
-        The same for both arms or both legs alone.
+        The same for both arms from the elbow on, or both legs from the knee on, alone.
     limb_loss_share, limb_loss_mean_s, limb_loss_m : float
         Share of the frames in which an arm is lost and reported elsewhere, at full confidence; its
         mean duration; and how far off its end is on average, metres.
@@ -204,10 +204,9 @@ def _groups(skeleton: Skeleton) -> _Groups:
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
     arms = named(("Elbow", "Wrist", "Hand", "Thumb"))
-    both = named(("Shoulder", "Elbow", "Wrist", "Hand", "Thumb"))
-    legs = named(("Hip", "Knee", "Ankle", "Foot"))
+    legs = named(("Knee", "Ankle", "Foot"))
     every = np.array(skeleton.mirror, dtype=np.int64).reshape(-1, 2)
-    return _Groups((arms[:, 0], arms[:, 1]), both, legs, every)
+    return _Groups((arms[:, 0], arms[:, 1]), arms, legs, every)
 
 
 def _exchange(order: IntArray, when: BoolArray, pairs: IntArray) -> None:
