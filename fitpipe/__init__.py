@@ -7,17 +7,20 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fitpipe.comparison import compare
     from fitpipe.errors import FitpipeError
     from fitpipe.io import read_take, read_takes
     from fitpipe.mapping import MarkerSet
     from fitpipe.output import load_fit
     from fitpipe.pipeline import fit
     from fitpipe.records import Fit, FrameStatus, JointStatus, Skeleton, Take
+    from fitpipe.report import Comparison
 
 __version__ = _version("fitpipe")
 
 # The public names and where they live; each is imported on first use, so `import fitpipe` is light.
 _HOMES = {
+    "Comparison": "fitpipe.report",
     "Fit": "fitpipe.records",
     "FitpipeError": "fitpipe.errors",
     "FrameStatus": "fitpipe.records",
@@ -25,6 +28,7 @@ _HOMES = {
     "MarkerSet": "fitpipe.mapping",
     "Skeleton": "fitpipe.records",
     "Take": "fitpipe.records",
+    "compare": "fitpipe.comparison",
     "fit": "fitpipe.pipeline",
     "load_fit": "fitpipe.output",
     "read_take": "fitpipe.io",
@@ -32,6 +36,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Comparison",
     "Fit",
     "FitpipeError",
     "FrameStatus",
@@ -39,6 +44,7 @@ __all__ = [
     "MarkerSet",
     "Skeleton",
     "Take",
+    "compare",
     "fit",
     "load_fit",
     "read_take",

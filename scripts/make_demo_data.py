@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray
-from fitpipe.records import SourceTransform, Take
 from fitpipe.simulate import DepthSensor, Motion, observe, reach_and_turn, walk
+from fitpipe.simulate.files import lengths_toml, take_csv, transform_toml, truth_csv
 
 FOLDER = Path(__file__).resolve().parents[1] / "data"
 N_FRAMES, RATE_HZ = 240, 30.0  # the walk closes its circle, the reach its period
@@ -45,72 +44,18 @@ def demo_files() -> dict[str, str]:
     for name, motion in motions.items():
         for sensor in (SENSOR_A, SENSOR_B):
             take = observe(motion, sensor, seed=SEEDS[name, sensor.name])
-            files[f"{name}_{sensor.name}.csv"] = take_csv(take)
-        files[f"truth/{name}.csv"] = truth_csv(motion)
-    files["truth/transforms.toml"] = transform_toml(SENSOR_B.transform_into(SENSOR_A))
-    files["truth/bone_lengths.toml"] = lengths_toml(motions["walk"])
-    return files
-
-
-def take_csv(take: Take) -> str:
-    """Wide table of a take: time, then x, y, z and confidence of every joint."""
-    header = ["time_s"]
-    for label in take.labels:
-        header += [f"{label}_{column}" for column in ("x_m", "y_m", "z_m", "confidence")]
-    assert take.confidence is not None  # noqa: S101 - a simulated sensor always gives one
-    rows = []
-    for time_s, points, confidence in zip(
-        take.time_s, take.position_m, take.confidence, strict=True
-    ):
-        row = [f"{time_s:.4f}"]
-        for point, sure in zip(points, confidence, strict=True):
-            row += [*coordinates(point), f"{sure:g}"]
-        rows.append(row)
-    return lines(header, rows)
-
-
-def truth_csv(motion: Motion) -> str:
-    """Wide table of the true joints in the frame of sensor a."""
-    header = ["time_s"]
-    for joint in motion.skeleton.joints:
-        header += [f"{joint}_{axis}_m" for axis in "xyz"]
-    true_m = SENSOR_A.to_sensor(motion.position_m)
-    rows = [
-        [f"{time_s:.4f}", *(cell for point in points for cell in coordinates(point))]
-        for time_s, points in zip(motion.time_s, true_m, strict=True)
-    ]
-    return lines(header, rows)
-
-
-def coordinates(point_m: FloatArray) -> list[str]:
-    """Three cells, to 0.1 mm; blank where missing."""
-    # adding zero turns -0.0 into 0.0
-    return ["" if np.isnan(value) else f"{round(value, 4) + 0.0:.4f}" for value in point_m]
-
-
-def lines(header: list[str], rows: list[list[str]]) -> str:
-    return "".join(",".join(cells) + "\n" for cells in [header, *rows])
-
-
-def transform_toml(transform: SourceTransform) -> str:
-    rows = ",\n".join(
-        "    [" + ", ".join(f"{value:.9f}" for value in row) + "]"
-        for row in transform.R_ref_source.tolist()
-    )
-    t = ", ".join(f"{value:.9f}" for value in transform.t_ref_m.tolist())
-    return (
+            files[f"{name}_{sensor.name}.csv"] = take_csv(take, time_digits=4, digits=4)
+        in_a = Motion(SENSOR_A.to_sensor(motion.position_m), motion.time_s, motion.skeleton)
+        files[f"truth/{name}.csv"] = truth_csv(in_a, time_digits=4, digits=4)
+    b_to_a = SENSOR_B.transform_into(SENSOR_A)
+    files["truth/transforms.toml"] = (
         "# kinect_a = R_ref_source @ kinect_b + t_ref_m, the same in both takes\n"
-        f"[{transform.source}]\nR_ref_source = [\n{rows},\n]\nt_ref_m = [{t}]\n"
+        f"[kinect_b]\n{transform_toml(b_to_a.R_ref_source, b_to_a.t_ref_m)}"
     )
-
-
-def lengths_toml(motion: Motion) -> str:
-    length_m = motion.skeleton.bone_length_m
-    assert length_m is not None  # noqa: S101 - a motion's skeleton has its lengths
-    rows = zip(motion.skeleton.bone_names, length_m.tolist(), strict=True)
-    return "# the person in both takes\n[bone_length_m]\n" + "".join(
-        f'"{bone}" = {length:.9f}\n' for bone, length in rows
+    files["truth/bone_lengths.toml"] = lengths_toml(
+        motions["walk"].skeleton, comment="# the person in both takes\n"
     )
+    return files
 
 
 def is_same(text: str, other: str) -> bool:

@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
+from fitpipe.cli.compare import compare
 from fitpipe.cli.compare_solvers import compare_solvers
 from fitpipe.cli.demo import demo
 from fitpipe.cli.fit import fit
 from fitpipe.cli.inspect import inspect
 from fitpipe.cli.run import run
+from fitpipe.cli.simulate import simulate
 from fitpipe.errors import FitpipeError
 
 app = typer.Typer(
@@ -43,7 +45,7 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run, compare_solvers):
+for command in (demo, inspect, fit, run, compare, simulate, compare_solvers):
     app.command()(command)
 
 

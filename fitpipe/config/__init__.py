@@ -10,12 +10,17 @@ from fitpipe.config.models import (
     SolveConfig,
     TakesConfig,
 )
+from fitpipe.config.simulate import MotionConfig, NoiseConfig, SensorsConfig, SimulateConfig
 
 __all__ = [
     "CalibrateConfig",
     "FitConfig",
+    "MotionConfig",
+    "NoiseConfig",
     "OutputConfig",
     "RunConfig",
+    "SensorsConfig",
+    "SimulateConfig",
     "SkeletonConfig",
     "SolveConfig",
     "TakesConfig",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from fitpipe.arrays import FloatArray, frozen
@@ -69,6 +70,40 @@ class Motion:
         faults.raise_if_any()
         object.__setattr__(self, "position_m", position)
         object.__setattr__(self, "time_s", time_s)
+
+    def at(self, time_s: FloatArray) -> Motion:
+        """The same motion at other instants, between the first frame and the last.
+
+        Bones turn along cubic splines through the frames and keep their lengths.
+
+        Raises
+        ------
+        RecordError
+            An instant lies outside the motion.
+        """
+        faults = Faults("motion")
+        first, last = float(self.time_s[0]), float(self.time_s[-1])
+        outside = (time_s < first - 1e-9) | (time_s > last + 1e-9)
+        faults.unless(
+            not bool(np.any(outside)),
+            f"{int(np.count_nonzero(outside))} instants lie outside its {first:g} to {last:g} s",
+        )
+        faults.raise_if_any()
+        if len(self.time_s) == 1:
+            return Motion(np.repeat(self.position_m, len(time_s), axis=0), time_s, self.skeleton)
+        step_m = self.position_m.copy()
+        parents = np.array(self.skeleton.parents)
+        child = np.flatnonzero(parents >= 0)
+        step_m[:, child] -= self.position_m[:, parents[child]]
+        position = CubicSpline(self.time_s, step_m)(time_s)
+        length_m = np.linalg.norm(step_m[0], axis=-1)
+        for joint_i in self.skeleton.topological_order.tolist():
+            parent = parents[joint_i]
+            if parent >= 0:
+                step = position[:, joint_i]
+                turned = step / np.maximum(np.linalg.norm(step, axis=-1, keepdims=True), 1e-12)
+                position[:, joint_i] = position[:, parent] + length_m[joint_i] * turned
+        return Motion(position, time_s, self.skeleton)
 
 
 def side_of(joint: str) -> tuple[str, int]:

@@ -183,6 +183,114 @@ def reach_and_turn(
     return _motion(skeleton, offset_m, time_s, root_m, turn)
 
 
+def stand_still(n_frames: int, rate_hz: float, *, stature_m: float = STATURE_M) -> Motion:
+    """A person who stands and sways: the body leans from the ankles by up to a degree.
+
+    The sway is a sum of slow sines without a common period (0.1 to 0.8 Hz), as the centre of
+    pressure in quiet standing moves.
+
+    Parameters
+    ----------
+    n_frames : int
+    rate_hz : float, frames per second
+    stature_m : float, metres
+
+    Returns
+    -------
+    Motion
+        On the skeleton ``kinect20``; the person stands at the origin and faces +Z.
+
+    Raises
+    ------
+    RecordError
+        An argument is out of its range.
+    """
+    _check("stand_still", n_frames, rate_hz, stature_m=stature_m)
+    skeleton = Skeleton.preset("kinect20")
+    offset_m = standing_offsets(skeleton, stature_m)
+    time_s = np.arange(n_frames) / rate_hz
+
+    def sway(*parts: tuple[float, float, float]) -> FloatArray:
+        waves = [np.radians(deg) * np.sin(2 * np.pi * hz * time_s + at) for deg, hz, at in parts]
+        return np.asarray(np.sum(waves, axis=0))
+
+    forward = np.radians(1.5) + sway((0.4, 0.13, 0.0), (0.25, 0.31, 1.0), (0.1, 0.79, 2.0))
+    sideways = sway((0.2, 0.11, 0.5), (0.12, 0.37, 1.7))
+    breath = 0.01 * np.sin(2 * np.pi * 0.25 * time_s)
+    turn = {
+        "HipCenter": _turns("ZX", sideways, forward),
+        "ShoulderCenter": _turns("X", breath),
+        "Head": _turns("X", -forward),
+    }
+    for side, sign in (("Left", 1), ("Right", -1)):
+        turn |= {
+            # the arms hang, whatever the trunk does
+            f"Elbow{side}": _turns("ZX", 0.08 * sign - sideways, -0.05 - forward),
+            f"Wrist{side}": _turns("X", -0.2 - 0.3 * breath),
+            f"Foot{side}": _turns("ZX", -sideways, -forward),
+        }
+    ankle_m = offset_m[0, 1]
+    root_m = np.stack(
+        [-ankle_m * np.sin(sideways), ankle_m * np.cos(forward), ankle_m * np.sin(forward)], axis=1
+    )
+    return _motion(skeleton, offset_m, time_s, root_m, turn)
+
+
+def punch(
+    n_frames: int, rate_hz: float, *, period_s: float = 0.9, stature_m: float = STATURE_M
+) -> Motion:
+    """A person who punches straight ahead with the left and the right fist in turn.
+
+    Fast motion: the fists reach 6 to 7 m/s.
+
+    Parameters
+    ----------
+    n_frames : int
+    rate_hz : float, frames per second
+    period_s : float, seconds
+        From one left punch to the next.
+    stature_m : float, metres
+
+    Returns
+    -------
+    Motion
+        On the skeleton ``kinect20``; the person stands at the origin and faces +Z.
+
+    Raises
+    ------
+    RecordError
+        An argument is out of its range.
+    """
+    _check("punch", n_frames, rate_hz, period_s=period_s, stature_m=stature_m)
+    skeleton = Skeleton.preset("kinect20")
+    offset_m = standing_offsets(skeleton, stature_m)
+    time_s = np.arange(n_frames) / rate_hz
+    out = {}
+    for side, start in (("Left", 0.0), ("Right", 0.5)):
+        clock = (time_s / period_s + start) % 1.0
+        out[side] = _course(clock, (0.05, 0), (0.22, 1), (0.26, 1), (0.5, 0))
+    lean = out["Left"] - out["Right"]
+    turn = {
+        "HipCenter": _turns("Y", -0.15 * lean),
+        "Spine": _turns("Y", -0.15 * lean),
+        "ShoulderCenter": _turns("YX", -0.3 * lean, 0.08),
+        "Head": _turns("Y", 0.6 * lean),
+    }
+    for side, sign in (("Left", 1), ("Right", -1)):
+        reach = out[side]
+        turn |= {
+            f"Elbow{side}": _turns("ZX", 0.2 * sign * (1 - reach), -(0.35 + 1.15 * reach)),
+            f"Wrist{side}": _turns("X", -2.2 * (1 - reach)),
+            f"Knee{side}": _turns("X", np.full(n_frames, -0.2)),
+            f"Ankle{side}": _turns("X", np.full(n_frames, 0.4)),
+            f"Foot{side}": _turns("X", np.full(n_frames, -0.2)),
+        }
+    leg_m = float(np.linalg.norm(offset_m[13]) + np.linalg.norm(offset_m[14]))
+    root_m = np.zeros((n_frames, 3))
+    root_m[:, 1] = offset_m[0, 1] - leg_m * (1 - np.cos(0.2))
+    return _motion(skeleton, offset_m, time_s, root_m, turn)
+
+
 def _motion(
     skeleton: Skeleton,
     offset_m: FloatArray,

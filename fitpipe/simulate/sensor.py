@@ -12,13 +12,14 @@ The model, for a joint at distance d from the sensor:
 4. *Dropouts* come in bursts (a two-state Markov chain for every joint).
 5. *Outliers* displace single samples in a random direction.
 
-Not modelled: field of view, clocks, left taken for right in a person seen from behind.
+Errors that last for many frames, such as a back taken for a front, are those of ``lapses``; uneven
+ticks and clocks those of ``clock``. Not modelled: the field of view.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ from fitpipe.arrays import BoolArray, FloatArray, frozen
 from fitpipe.records import Origin, Skeleton, SourceTransform, Take
 from fitpipe.records.checks import Faults
 from fitpipe.simulate.body import Motion, side_of
+from fitpipe.simulate.bursts import bursts
 
 # Half the thickness of the body around the bone that ends at a joint, metres.
 _FLESH_M: Final[dict[str, float]] = {
@@ -187,6 +189,15 @@ class DepthSensor:
         )
 
 
+class Seen(NamedTuple):
+    """What a sensor reports, and which of it is what kind of wrong; arrays (time, joint)."""
+
+    take: Take
+    hidden: BoolArray
+    lost: BoolArray
+    outlier: BoolArray
+
+
 def observe(motion: Motion, sensor: DepthSensor, *, seed: int | np.random.Generator) -> Take:
     """What a depth sensor reports of a motion, in the sensor's own frame.
 
@@ -203,6 +214,11 @@ def observe(motion: Motion, sensor: DepthSensor, *, seed: int | np.random.Genera
         Labels are the skeleton's joints. Position NaN and confidence 0 where the sensor lost a
         joint; confidence ``hidden_confidence`` where the body hid it, else 1.
     """
+    return look(motion, sensor, seed=seed).take
+
+
+def look(motion: Motion, sensor: DepthSensor, *, seed: int | np.random.Generator) -> Seen:
+    """Like ``observe``, and which samples were hidden, lost or displaced."""
     rng = np.random.default_rng(seed)
     true_m = sensor.to_sensor(motion.position_m)
     samples = true_m.shape[:2]
@@ -230,11 +246,11 @@ def observe(motion: Motion, sensor: DepthSensor, *, seed: int | np.random.Genera
     mean_frames = max(sensor.dropout_mean_s / tick_s, 1.0)
     lost = np.where(
         hidden,
-        _bursts(chance[2], share=sensor.hidden_dropout_share, mean_frames=mean_frames),
-        _bursts(chance[1], share=sensor.dropout_share, mean_frames=mean_frames),
+        bursts(chance[2], share=sensor.hidden_dropout_share, mean_frames=mean_frames),
+        bursts(chance[1], share=sensor.dropout_share, mean_frames=mean_frames),
     )
     confidence = np.where(lost, 0.0, np.where(hidden, sensor.hidden_confidence, 1.0))
-    return Take(
+    take = Take(
         source=sensor.name,
         labels=motion.skeleton.joints,
         position_m=np.where(lost[..., None], np.nan, seen_m),
@@ -242,6 +258,7 @@ def observe(motion: Motion, sensor: DepthSensor, *, seed: int | np.random.Genera
         confidence=confidence,
         origin=Origin(format="simulated", up="+y"),
     )
+    return Seen(take, hidden, lost, is_outlier & ~lost)
 
 
 def hidden_joints(skeleton: Skeleton, position_m: FloatArray) -> BoolArray:
@@ -282,20 +299,3 @@ def hidden_joints(skeleton: Skeleton, position_m: FloatArray) -> BoolArray:
 
 def _flesh_m(skeleton: Skeleton) -> FloatArray:
     return np.array([_FLESH_M.get(side_of(joint)[0], _OTHER_FLESH_M) for joint in skeleton.joints])
-
-
-def _bursts(chance: FloatArray, *, share: float, mean_frames: float) -> BoolArray:
-    """Two-state Markov chain over the frames of each joint: True in a burst.
-
-    ``chance`` (time, joint), uniform in 0..1, decides; the stationary share of True is ``share``
-    and a burst lasts ``mean_frames`` on average.
-    """
-    end = 1.0 / mean_frames
-    begin = end * share / (1.0 - share)
-    lost = np.empty(chance.shape, dtype=np.bool_)
-    state = chance[0] < share
-    lost[0] = state
-    for frame_i in range(1, len(chance)):
-        state = np.where(state, chance[frame_i] >= end, chance[frame_i] < begin)
-        lost[frame_i] = state
-    return lost
