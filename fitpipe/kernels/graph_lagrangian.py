@@ -51,12 +51,19 @@ RHO_PENALTY = 1e8
 # rounding it must exceed. It holds joints without curvature and leaves the optimum where it is.
 DAMPING = 1e-6
 DAMPING_RHO = 1e-14
+# Lifts of an indefinite curvature, in units of the largest stiffness (Wächter, Biegler 2006,
+# doi:10.1007/s10107-004-0559-y, section 3.1).
+LIFT_FIRST = 1e-4
+LIFT_LAST = 4.0
+
 
 ARMIJO = 1e-4
 SHORTEST_TAU = 1e-9
 ROUNDING = 4 * np.finfo(np.float64).eps
 LENGTH_CLOSE_M = 1e-10
 CONTRACTION = 0.25  # a multiplier step that leaves more of the worst length error raises ρ
+HOPELESS = 0.9  # likewise, at high ρ: no ρ will do
+N_CORRECTIONS = 2
 VALLEY = 0.1  # share of a curved valley's width that a step may have when ρ narrows the valley
 
 
@@ -77,11 +84,13 @@ class Work(NamedTuple):
 
     x: Any  # (joint, 3)
     multiplier: Any  # (pair,) of r
+    force: Any  # (pair,) multiplier that the curvature of the next step uses
     r: Any  # (pair,)
     u: Any  # (pair, 3) from the first joint to the second
     distance: Any  # (pair,)
     step: Any  # (joint, 3)
     trial: Any  # (joint, 3)
+    back: Any  # (joint, 3)
     diagonal: Any  # (joint, 9)
     block: Any  # (slot, 3, 3)
     pivot: Any  # (joint,) of the certificate
@@ -91,9 +100,9 @@ class Work(NamedTuple):
 @kernel()
 def new_work(n_joints, n_pairs, n_slots):
     return Work(
-        np.zeros((n_joints, 3)), np.zeros(n_pairs), np.zeros(n_pairs), np.zeros((n_pairs, 3)),
-        np.zeros(n_pairs), np.zeros((n_joints, 3)), np.zeros((n_joints, 3)),
-        np.zeros((n_joints, 9)), np.zeros((n_slots, 3, 3)), np.zeros(n_joints), np.zeros(n_slots),
+        np.zeros((n_joints, 3)), np.zeros(n_pairs), np.zeros(n_pairs), np.zeros(n_pairs),
+        np.zeros((n_pairs, 3)), np.zeros(n_pairs), np.zeros((n_joints, 3)), np.zeros((n_joints, 3)),
+        np.zeros((n_joints, 3)), np.zeros((n_joints, 9)), np.zeros((n_slots, 3, 3)), np.zeros(n_joints), np.zeros(n_slots),
     )  # fmt: skip
 
 
@@ -165,28 +174,52 @@ def merit(plan, frame, w, x, rho):
 
 
 @kernel()
+def force(plan, frame, w, x, rho, into):
+    """Write −∇φ at x into `into` (joint, 3)."""
+    for j in range(x.shape[0]):
+        h = frame.stiffness[j]
+        for i in range(3):
+            into[j, i] = h * (frame.target[j, i] - x[j, i]) if h > 0.0 else 0.0
+    for k in range(frame.length.shape[0]):
+        if frame.bound[k]:
+            a, b = plan.pair[k, 0], plan.pair[k, 1]
+            d0 = x[b, 0] - x[a, 0]
+            d1 = x[b, 1] - x[a, 1]
+            d2 = x[b, 2] - x[a, 2]
+            distance = math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
+            y = w.multiplier[k] + rho * (distance - frame.length[k])
+            if distance > 1e-9 * frame.length[k]:
+                y /= distance
+            else:
+                d0, d1, d2 = w.u[k, 0], w.u[k, 1], w.u[k, 2]
+            into[a, 0] += y * d0
+            into[a, 1] += y * d1
+            into[a, 2] += y * d2
+            into[b, 0] -= y * d0
+            into[b, 1] -= y * d1
+            into[b, 2] -= y * d2
+
+
+@kernel()
 def assemble(plan, frame, w, rho, damping, share):
     """Matrix and right side of the Newton step; negative y count by `share` in the curvature."""
     clear(w)
+    force(plan, frame, w, w.x, rho, w.step)
     for j in range(w.x.shape[0]):
         h = frame.stiffness[j]
         own = w.diagonal[j]
         own[0] = own[3] = own[5] = h + damping
-        for i in range(3):
-            w.step[j, i] = h * (frame.target[j, i] - w.x[j, i]) if h > 0.0 else 0.0
     for k in range(frame.length.shape[0]):
         slot = plan.pair_slot[k]
         if slot < 0 or not frame.bound[k]:
             continue
         a, b = plan.pair[k, 0], plan.pair[k, 1]
         u = w.u[k]
-        y = w.multiplier[k] + rho * w.r[k]
+        y = w.force[k]
         across = (y if y > 0.0 else share * y) / w.distance[k]
         along = rho - across
         at = 0
         for i in range(3):
-            w.step[a, i] += y * u[i]
-            w.step[b, i] -= y * u[i]
             for j in range(i, 3):
                 value = along * u[i] * u[j] + (across if i == j else 0.0)
                 w.diagonal[a, at] += value
@@ -201,14 +234,21 @@ def assemble(plan, frame, w, rho, damping, share):
 
 
 @kernel()
-def newton_step(plan, frame, w, rho, exact):
-    """Write the step into w.step; returns (found, curvature was exact, −slope, longest move)."""
-    damping = frame.scale * max(DAMPING, DAMPING_RHO * rho / frame.scale)
-    for attempt in range(6):
-        is_exact = exact and attempt == 0
-        assemble(plan, frame, w, rho, damping, 1.0 if is_exact else 0.0)
-        if attempt > 0:
-            damping *= 10.0
+def newton_step(plan, frame, w, rho, exact, lift):
+    """Write the step into w.step; returns (found, lift of the curvature, −slope, longest move).
+
+    Where exact curvature is not positive definite all of it is lifted, at first by a bit less than
+    last time, then eightfold; beyond a few stiffnesses its negative part is dropped instead.
+    `exact` False begins there; its lift is infinite.
+    """
+    small = frame.scale * max(DAMPING, DAMPING_RHO * rho / frame.scale)
+    raised = 0.0 if exact else np.inf
+    for _ in range(16):
+        if raised < np.inf:
+            assemble(plan, frame, w, rho, small + raised, 1.0)
+        else:
+            assemble(plan, frame, w, rho, small, 0.0)
+            small *= 10.0
         for j in range(w.x.shape[0]):
             for i in range(3):
                 w.trial[j, i] = w.step[j, i]
@@ -221,8 +261,24 @@ def newton_step(plan, frame, w, rho, exact):
                     decrease += w.trial[j, i] * w.step[j, i]
                     move += w.step[j, i] * w.step[j, i]
                 longest = max(longest, move)
-            return True, is_exact, decrease, math.sqrt(longest)
-    return False, False, 0.0, 0.0
+            return True, raised, decrease, math.sqrt(longest)
+        raised = max(LIFT_FIRST * frame.scale, lift / 3.0 if raised == 0.0 else 8.0 * raised)
+        if raised > LIFT_LAST * frame.scale:
+            raised = np.inf
+    return False, raised, 0.0, 0.0
+
+
+@kernel()
+def set_forces(plan, frame, w, rho, ahead):
+    """y = λ + ρ r, or with `ahead` λ + ρ (r + Λ d): what r will be after the step d."""
+    for k in range(frame.length.shape[0]):
+        if frame.bound[k]:
+            r = w.r[k]
+            if ahead:
+                a, b = plan.pair[k, 0], plan.pair[k, 1]
+                for i in range(3):
+                    r += w.u[k, i] * (w.step[b, i] - w.step[a, i])
+            w.force[k] = w.multiplier[k] + rho * r
 
 
 @kernel()
@@ -240,21 +296,35 @@ def raise_multipliers(plan, frame, w, rho, ahead):
 
 @kernel()
 def take_step(plan, frame, w, rho, decrease, close):
-    """Shorten the step by halves until φ falls and go there; returns the factor, 0 for none."""
+    """Go along w.step until φ falls, and there; returns the share of the step, 0 for none.
+
+    Tangents leave the curved valley of the lengths, whose walls are as steep as ρ. So a rejected
+    full step is first led back by the same factors (a second-order correction), then halved.
+    """
     before, size = merit(plan, frame, w, w.x, rho)
     slack = ROUNDING * (size + w.x.shape[0] * before)
     tau = 1.0
+    correction = 0
     while tau > SHORTEST_TAU:
         for j in range(w.x.shape[0]):
             for i in range(3):
-                w.trial[j, i] = w.x[j, i] + tau * w.step[j, i]
+                if correction == 0:
+                    w.trial[j, i] = w.x[j, i] + tau * w.step[j, i]
+                else:
+                    w.trial[j, i] += w.back[j, i]
         now, _ = merit(plan, frame, w, w.trial, rho)
         if close or now <= before - ARMIJO * tau * decrease + slack:
             for j in range(w.x.shape[0]):
                 for i in range(3):
                     w.x[j, i] = w.trial[j, i]
             return tau
-        tau *= 0.5
+        if tau == 1.0 and correction < N_CORRECTIONS:
+            correction += 1
+            force(plan, frame, w, w.trial, rho, w.back)
+            solve(plan, w.diagonal, w.block, w.back)
+        else:
+            correction = 0
+            tau *= 0.5
     return 0.0
 
 
@@ -262,14 +332,20 @@ def take_step(plan, frame, w, rho, decrease, close):
 def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
     """From w.x and w.multiplier to an optimum; returns (how it ended, Newton steps, ρ)."""
     close = max(0.1 * tolerance_m, ROUNDING * frame.reach_m)
+    if penalty:
+        close *= 10.0  # forces of the size of ρ leave as much rounding
     length_close = max(LENGTH_CLOSE_M, ROUNDING * frame.reach_m)
     rho = RHO_FIRST * frame.scale
     last = RHO_PENALTY * frame.scale
-    before = np.inf
+    before = previous = np.inf
+    lift = 0.0
     exact = True
     worst = measure(plan, frame, w)
+    set_forces(plan, frame, w, rho, False)
     for n in range(max_iterations):
-        found, was_exact, decrease, longest = newton_step(plan, frame, w, rho, exact)
+        found, raised, decrease, longest = newton_step(plan, frame, w, rho, exact, lift)
+        if raised > 0.0:
+            lift = min(raised, LIFT_LAST * frame.scale)
         if not found:
             return STUCK, n, rho
         arrived = rho >= last if penalty else worst <= length_close
@@ -281,27 +357,36 @@ def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
                     w.x[j, i] += w.step[j, i]
             measure(plan, frame, w)
             return ARRIVED, n, rho
+        set_forces(plan, frame, w, rho, True)
         tau = take_step(plan, frame, w, rho, decrease, longest <= close)
         if tau == 0.0:
-            if not was_exact:
+            set_forces(plan, frame, w, rho, False)
+            if raised == np.inf:
                 return STUCK, n + 1, rho
             exact = False  # once more without negative curvature
             continue
         exact = True
         worst = measure(plan, frame, w)
         # The merit's valley along the lengths is curved: the higher ρ, the shorter the steps in it.
-        narrow = VALLEY * frame.scale * (frame.size_m / max(longest, close)) ** 2
+        recent, previous = max(longest, previous), longest
+        narrow = VALLEY * frame.scale * (frame.size_m / max(recent, close)) ** 2
         if tau < 1.0:
+            set_forces(plan, frame, w, rho, False)
             continue
         if penalty:
-            if longest <= close or 10.0 * rho <= narrow:
-                rho = min(10.0 * rho, last)
+            if longest <= close or (raised == 0.0 and 10.0 * rho <= narrow):
+                higher = min(10.0 * rho, last)
+                for k in range(w.force.shape[0]):
+                    w.force[k] *= higher / rho
+                rho = higher
         elif longest <= max(close, 0.5 * worst):
             raise_multipliers(plan, frame, w, rho, False)
             higher = min(max(rho, narrow), max(rho, RHO_TOP * frame.scale), 1e3 * rho)
+            hopeless = False
             if worst > CONTRACTION * before and worst > length_close:
                 higher = max(higher, 10.0 * rho)
-            if higher > RHO_LAST * frame.scale:
+                hopeless = rho > RHO_TOP * frame.scale and worst > HOPELESS * before
+            if hopeless or higher > RHO_LAST * frame.scale:
                 return DIVERGED, n + 1, rho
             rho = higher
             before = worst
