@@ -61,7 +61,7 @@ def fit(
         Leads labels to joints; None takes joints by their own names.
     subject : str, optional
         Whose labels, where a file has several subjects (``Anna:LASI``, ``Ben:LASI``).
-    bone_length_m : array-like of shape (bone,) or mapping of bone name to length, metres, optional
+    bone_length_m : array-like of shape (link,) or mapping of bone name to length, metres, optional
         Known lengths; None measures them on the take (or reads the config's file).
     weight : sequence of ndarray of shape (time, joint), optional
         One per source, on the reference clock; multiplies the confidence.
@@ -106,7 +106,7 @@ def fit(
         objective=frames.objective,
         objective_start=frames.objective_start,
         iterations=frames.iterations,
-        worst_bone_error=solve.worst_bone_error(frames.position, bones.bones, lengths),
+        worst_bone_error=solve.worst_bone_error(frames.position, bones.links, lengths),
         multiplier=frames.multiplier,
         weight=posed.weight,
         residual=solve.residuals(frames.position, posed.observation_m),
@@ -209,10 +209,11 @@ def _calibrate(
         findings += measured
     else:
         lengths = calibrate.read_lengths(Path(settings.bone_lengths), skeleton)
-    if lengths.length_m.shape != (skeleton.n_bones,):
+    if lengths.length_m.shape != (skeleton.n_links,):
         raise CalibrationError(
-            f"bone_length_m has shape {lengths.length_m.shape}, expected ({skeleton.n_bones},): "
-            f"one length per bone of {skeleton.name!r}, in the order of Skeleton.bone_names"
+            f"bone_length_m has shape {lengths.length_m.shape}, expected ({skeleton.n_links},): "
+            f"one length per bone and rigid pair of {skeleton.name!r}, "
+            "in the order of Skeleton.bone_names"
         )
     return Calibration(transforms, lengths), findings
 

@@ -20,7 +20,7 @@ _ZERO_M = 1e-6
 def estimate_lengths(
     takes: Sequence[Take], skeleton: Skeleton, *, symmetric: bool = False
 ) -> tuple[BoneLengths, list[Finding]]:
-    """Length of every bone: the median over all frames and sources that saw both of its ends.
+    """Length of every bone and rigid pair: the median over all samples that show both its ends.
 
     A rigid transform does not change distances, so the takes need not be registered. The interval
     is the distribution-free 95 % interval of a median (order statistics); it takes the samples
@@ -32,16 +32,16 @@ def estimate_lengths(
         With the skeleton's joints as labels, in its order.
     skeleton : Skeleton
     symmetric : bool
-        Pool left and right bones.
+        Pool left and right.
 
     Returns
     -------
     lengths : BoneLengths
-        NaN for bones that no source ever saw whole.
+        In the order of ``Skeleton.links``; NaN for those that no source ever saw whole.
     findings : list of Finding
         Bones without samples, with few, or of length zero.
     """
-    samples = [_samples(takes, bone) for bone in skeleton.bones]
+    samples = [_samples(takes, link) for link in skeleton.links]
     if symmetric:
         for left, right in skeleton.mirrored_bones:
             samples[left] = samples[right] = np.concatenate((samples[left], samples[right]))
@@ -83,7 +83,7 @@ def read_lengths(path: Path, skeleton: Skeleton) -> BoneLengths:
 def lengths_from_names(
     table: Mapping[str, float], skeleton: Skeleton, *, path: Path | None = None
 ) -> FloatArray:
-    """Lengths in bone order, metres, from bone names.
+    """Lengths in the order of ``Skeleton.links``, metres, from ``Skeleton.bone_names``.
 
     Raises
     ------

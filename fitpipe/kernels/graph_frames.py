@@ -12,7 +12,7 @@ import numpy as np
 from fitpipe.kernels import graph_lagrangian as lagrangian
 from fitpipe.kernels._jit import kernel
 from fitpipe.kernels.graph_ldl import is_definite
-from fitpipe.kernels.graph_lagrangian import Frame
+from fitpipe.kernels.graph_merit import Frame, measure
 from fitpipe.kernels.tree_frames import (
     CERTIFICATE_SHARE,
     CERTIFIED,
@@ -37,7 +37,7 @@ class Best(NamedTuple):
     x: Any  # (joint, 3)
     multiplier: Any  # (pair,)
     value: Any  # (3,) objective, ½|r|², worst length error
-    code: Any  # (2,) outcome, Newton steps of all starts
+    code: Any  # (3,) outcome, Newton steps of all starts, starts that led to the same compromise
 
 
 @kernel()
@@ -87,10 +87,10 @@ def mark_active(stiffness, first, neighbour, active):
 
 @kernel()
 def any_of(active):
+    count = 0
     for is_active in active:
-        if is_active:
-            return True
-    return False
+        count += is_active
+    return count > 0
 
 
 @kernel()
@@ -206,7 +206,7 @@ def search(plan, frame, w, spare, best, tolerance_m, max_iterations):
         ended, n, rho = lagrangian.minimise(plan, frame, w, penalty, tolerance_m, max_iterations)
         best.code[1] += n
         if penalty:
-            lagrangian.raise_multipliers(plan, frame, w, rho, False)
+            lagrangian.estimate(plan, frame, w, rho, False, w.multiplier)
             keep(w.x, spare)
         worst = lagrangian.polish(plan, frame, w)
         if worst <= feasible and not penalty:
@@ -217,7 +217,7 @@ def search(plan, frame, w, spare, best, tolerance_m, max_iterations):
                 for k in range(w.multiplier.shape[0]):
                     w.multiplier[k] = 0.0
             else:
-                worst = lagrangian.measure(plan, frame, w)
+                worst = measure(plan, frame, w)
                 compromise = penalty and ended == lagrangian.ARRIVED
                 break
     if compromise:
@@ -236,6 +236,9 @@ def search(plan, frame, w, spare, best, tolerance_m, max_iterations):
             objective += 0.5 * frame.stiffness[j] * (w.x[j, i] - frame.target[j, i]) ** 2
     for k in range(frame.length.shape[0]):
         violation += 0.5 * w.r[k] * w.r[k]
+    if compromise and best.code[0] == COMPROMISE:
+        same = abs(violation - best.value[1]) <= 1e-6 * violation
+        best.code[2] += same and abs(objective - best.value[0]) <= 1e-6 * objective
     if best.code[0] == NO_DATA or is_better(outcome, objective, violation, worst, feasible, best):
         keep(w.x, best.x)
         for k in range(w.multiplier.shape[0]):
@@ -308,7 +311,7 @@ def rank_suspects(plan, frame, best, suspect):
     for s in range(suspect.shape[0]):
         suspect[s] = -1
         if ratio.shape[0] > 0:
-            k = np.argmin(ratio)
+            k = int(np.argmin(ratio))
             if ratio[k] < 0.0:
                 suspect[s] = k
             ratio[k] = 0.0

@@ -1,17 +1,12 @@
 """Augmented Lagrangian with exact curvature: one frame from one start to one optimum.
 
-For lengths r_k = |x_a − x_b| − L_k and ρ > 0 the merit and its derivatives are, with u_k the unit
-vector of pair k and y = λ + ρ r the multipliers it stands for,
+The Newton step of the merit φ (`graph_merit`) is that of the bordered system with −1/ρ in the
+corner (`graph_ldl`), and near the optimum λ ← λ + ρ r makes it Newton's method on the optimality
+conditions. Where the curvature is indefinite it is lifted; steps are corrected along the curved
+valley of the lengths and shortened by halves until φ falls.
 
-    φ(x) = J0 + λ·r + ρ/2 |r|² ,        ∇φ = H (x − m) + Λᵀ y ,
-    ∇²φ = H + Σ_k y_k ∇²r_k + ρ ΛᵀΛ ,   ∇²r_k = (I − u_k u_kᵀ) / |x_a − x_b| at both ends,
-
-so its Newton step is that of the bordered system with −1/ρ in the corner (see `graph_ldl`), and
-near the optimum λ ← λ + ρ r makes it Newton's method on the optimality conditions. Where exact
-curvature is not positive definite, pairs that push (y_k < 0) keep only ρ u uᵀ for that step.
-
-Contradictory lengths have no λ. `PENALTY` then keeps λ = 0 and lets ρ grow: the limit minimises
-the violations ½|r|² first, and J0 among all poses that do.
+Contradictory lengths have no λ. `minimise` with `penalty` keeps λ = 0 and lets ρ grow: the limit
+minimises the violations ½|r|² first, and J0 among all poses that do.
 
 References
 ----------
@@ -26,13 +21,12 @@ algorithm can deal with an infeasible convex quadratic optimization problem, J. 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from fitpipe.kernels._jit import kernel
 from fitpipe.kernels.graph_ldl import factor, solve
-from fitpipe.kernels.tree_restart import unit_noise
+from fitpipe.kernels.graph_merit import assemble, clear, force, measure, merit
 
 # How a search ends.
 ARRIVED = 0
@@ -56,7 +50,6 @@ DAMPING_RHO = 1e-14
 LIFT_FIRST = 1e-4
 LIFT_LAST = 4.0
 
-
 ARMIJO = 1e-4
 SHORTEST_TAU = 1e-9
 ROUNDING = 4 * np.finfo(np.float64).eps
@@ -65,172 +58,6 @@ CONTRACTION = 0.25  # a multiplier step that leaves more of the worst length err
 HOPELESS = 0.9  # likewise, at high ρ: no ρ will do
 N_CORRECTIONS = 2
 VALLEY = 0.1  # share of a curved valley's width that a step may have when ρ narrows the valley
-
-
-class Frame(NamedTuple):
-    """One frame's data; joints that are one point by a bone of length 0 are one joint here."""
-
-    target: Any  # (joint, 3) about a centre near the data
-    stiffness: Any  # (joint,)
-    length: Any  # (pair,) metres
-    bound: Any  # (pair,) bool, both ends active
-    scale: Any  # largest stiffness
-    size_m: Any  # mean length of a pair
-    reach_m: Any  # largest coordinate or length, whose rounding limits everything
-
-
-class Work(NamedTuple):
-    """State of the search and its workspace."""
-
-    x: Any  # (joint, 3)
-    multiplier: Any  # (pair,) of r
-    force: Any  # (pair,) multiplier that the curvature of the next step uses
-    r: Any  # (pair,)
-    u: Any  # (pair, 3) from the first joint to the second
-    distance: Any  # (pair,)
-    step: Any  # (joint, 3)
-    trial: Any  # (joint, 3)
-    back: Any  # (joint, 3)
-    diagonal: Any  # (joint, 9)
-    block: Any  # (slot, 3, 3)
-    pivot: Any  # (joint,) of the certificate
-    entry: Any  # (slot,)
-
-
-@kernel()
-def new_work(n_joints, n_pairs, n_slots):
-    return Work(
-        np.zeros((n_joints, 3)), np.zeros(n_pairs), np.zeros(n_pairs), np.zeros(n_pairs),
-        np.zeros((n_pairs, 3)), np.zeros(n_pairs), np.zeros((n_joints, 3)), np.zeros((n_joints, 3)),
-        np.zeros((n_joints, 3)), np.zeros((n_joints, 9)), np.zeros((n_slots, 3, 3)), np.zeros(n_joints), np.zeros(n_slots),
-    )  # fmt: skip
-
-
-@kernel()
-def clear(w):
-    """Zero the matrix and the right side."""
-    for j in range(w.diagonal.shape[0]):
-        for i in range(9):
-            w.diagonal[j, i] = 0.0
-        for i in range(3):
-            w.step[j, i] = 0.0
-    for s in range(w.block.shape[0]):
-        for i in range(3):
-            for j in range(3):
-                w.block[s, i, j] = 0.0
-
-
-@kernel()
-def measure(plan, frame, w):
-    """Lengths and directions of the bound pairs at w.x; returns the worst length error."""
-    worst = 0.0
-    for k in range(frame.length.shape[0]):
-        w.r[k] = 0.0
-        if not frame.bound[k]:
-            continue
-        a, b = plan.pair[k, 0], plan.pair[k, 1]
-        d0 = w.x[b, 0] - w.x[a, 0]
-        d1 = w.x[b, 1] - w.x[a, 1]
-        d2 = w.x[b, 2] - w.x[a, 2]
-        distance = math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
-        w.r[k] = distance - frame.length[k]
-        worst = max(worst, abs(w.r[k]))
-        if distance > 1e-9 * frame.length[k]:
-            d0 /= distance
-            d1 /= distance
-            d2 /= distance
-        else:  # any direction parts the two joints
-            d0, d1, d2 = unit_noise(float(k))
-        w.u[k, 0] = d0
-        w.u[k, 1] = d1
-        w.u[k, 2] = d2
-        w.distance[k] = max(distance, 1e-6 * frame.length[k])
-    return worst
-
-
-@kernel()
-def merit(plan, frame, w, x, rho):
-    """φ at x, and the sum of its terms' sizes, which bounds its rounding."""
-    value = size = 0.0
-    for j in range(x.shape[0]):
-        if frame.stiffness[j] > 0.0:
-            e0 = x[j, 0] - frame.target[j, 0]
-            e1 = x[j, 1] - frame.target[j, 1]
-            e2 = x[j, 2] - frame.target[j, 2]
-            value += 0.5 * frame.stiffness[j] * (e0 * e0 + e1 * e1 + e2 * e2)
-    size = value
-    for k in range(frame.length.shape[0]):
-        if frame.bound[k]:
-            a, b = plan.pair[k, 0], plan.pair[k, 1]
-            d0 = x[b, 0] - x[a, 0]
-            d1 = x[b, 1] - x[a, 1]
-            d2 = x[b, 2] - x[a, 2]
-            r = math.sqrt(d0 * d0 + d1 * d1 + d2 * d2) - frame.length[k]
-            term = (w.multiplier[k] + 0.5 * rho * r) * r
-            value += term
-            # r itself is rounded, by some bits of the largest coordinate
-            size += abs(term) + (abs(w.multiplier[k]) + rho * abs(r)) * frame.reach_m
-    return value, size
-
-
-@kernel()
-def force(plan, frame, w, x, rho, into):
-    """Write −∇φ at x into `into` (joint, 3)."""
-    for j in range(x.shape[0]):
-        h = frame.stiffness[j]
-        for i in range(3):
-            into[j, i] = h * (frame.target[j, i] - x[j, i]) if h > 0.0 else 0.0
-    for k in range(frame.length.shape[0]):
-        if frame.bound[k]:
-            a, b = plan.pair[k, 0], plan.pair[k, 1]
-            d0 = x[b, 0] - x[a, 0]
-            d1 = x[b, 1] - x[a, 1]
-            d2 = x[b, 2] - x[a, 2]
-            distance = math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
-            y = w.multiplier[k] + rho * (distance - frame.length[k])
-            if distance > 1e-9 * frame.length[k]:
-                y /= distance
-            else:
-                d0, d1, d2 = w.u[k, 0], w.u[k, 1], w.u[k, 2]
-            into[a, 0] += y * d0
-            into[a, 1] += y * d1
-            into[a, 2] += y * d2
-            into[b, 0] -= y * d0
-            into[b, 1] -= y * d1
-            into[b, 2] -= y * d2
-
-
-@kernel()
-def assemble(plan, frame, w, rho, damping, share):
-    """Matrix and right side of the Newton step; negative y count by `share` in the curvature."""
-    clear(w)
-    force(plan, frame, w, w.x, rho, w.step)
-    for j in range(w.x.shape[0]):
-        h = frame.stiffness[j]
-        own = w.diagonal[j]
-        own[0] = own[3] = own[5] = h + damping
-    for k in range(frame.length.shape[0]):
-        slot = plan.pair_slot[k]
-        if slot < 0 or not frame.bound[k]:
-            continue
-        a, b = plan.pair[k, 0], plan.pair[k, 1]
-        u = w.u[k]
-        y = w.force[k]
-        across = (y if y > 0.0 else share * y) / w.distance[k]
-        along = rho - across
-        at = 0
-        for i in range(3):
-            for j in range(i, 3):
-                value = along * u[i] * u[j] + (across if i == j else 0.0)
-                w.diagonal[a, at] += value
-                w.diagonal[b, at] += value
-                at += 1
-                w.block[slot, i, j] -= value
-                if i != j:
-                    w.block[slot, j, i] -= value
-    for j in range(w.x.shape[0]):
-        own = w.diagonal[j]
-        own[8] = abs(own[0]) + abs(own[3]) + abs(own[5])
 
 
 @kernel()
@@ -269,8 +96,8 @@ def newton_step(plan, frame, w, rho, exact, lift):
 
 
 @kernel()
-def set_forces(plan, frame, w, rho, ahead):
-    """y = λ + ρ r, or with `ahead` λ + ρ (r + Λ d): what r will be after the step d."""
+def estimate(plan, frame, w, rho, ahead, into):
+    """Write λ + ρ r into `into` (pair,), or with `ahead` λ + ρ (r + Λ d): r after the step d."""
     for k in range(frame.length.shape[0]):
         if frame.bound[k]:
             r = w.r[k]
@@ -278,20 +105,7 @@ def set_forces(plan, frame, w, rho, ahead):
                 a, b = plan.pair[k, 0], plan.pair[k, 1]
                 for i in range(3):
                     r += w.u[k, i] * (w.step[b, i] - w.step[a, i])
-            w.force[k] = w.multiplier[k] + rho * r
-
-
-@kernel()
-def raise_multipliers(plan, frame, w, rho, ahead):
-    """λ ← λ + ρ r, or with `ahead` λ + ρ (r + Λ d): what r will be after the step d."""
-    for k in range(frame.length.shape[0]):
-        if frame.bound[k]:
-            r = w.r[k]
-            if ahead:
-                a, b = plan.pair[k, 0], plan.pair[k, 1]
-                for i in range(3):
-                    r += w.u[k, i] * (w.step[b, i] - w.step[a, i])
-            w.multiplier[k] += rho * r
+            into[k] = w.multiplier[k] + rho * r
 
 
 @kernel()
@@ -341,7 +155,7 @@ def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
     lift = 0.0
     exact = True
     worst = measure(plan, frame, w)
-    set_forces(plan, frame, w, rho, False)
+    estimate(plan, frame, w, rho, False, w.force)
     for n in range(max_iterations):
         found, raised, decrease, longest = newton_step(plan, frame, w, rho, exact, lift)
         if raised > 0.0:
@@ -351,16 +165,16 @@ def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
         arrived = rho >= last if penalty else worst <= length_close
         if longest <= close and arrived:
             if not penalty:
-                raise_multipliers(plan, frame, w, rho, True)
+                estimate(plan, frame, w, rho, True, w.multiplier)
             for j in range(w.x.shape[0]):
                 for i in range(3):
                     w.x[j, i] += w.step[j, i]
             measure(plan, frame, w)
             return ARRIVED, n, rho
-        set_forces(plan, frame, w, rho, True)
+        estimate(plan, frame, w, rho, True, w.force)
         tau = take_step(plan, frame, w, rho, decrease, longest <= close)
         if tau == 0.0:
-            set_forces(plan, frame, w, rho, False)
+            estimate(plan, frame, w, rho, False, w.force)
             if raised == np.inf:
                 return STUCK, n + 1, rho
             exact = False  # once more without negative curvature
@@ -371,7 +185,7 @@ def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
         recent, previous = max(longest, previous), longest
         narrow = VALLEY * frame.scale * (frame.size_m / max(recent, close)) ** 2
         if tau < 1.0:
-            set_forces(plan, frame, w, rho, False)
+            estimate(plan, frame, w, rho, False, w.force)
             continue
         if penalty:
             if longest <= close or (raised == 0.0 and 10.0 * rho <= narrow):
@@ -380,7 +194,7 @@ def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
                     w.force[k] *= higher / rho
                 rho = higher
         elif longest <= max(close, 0.5 * worst):
-            raise_multipliers(plan, frame, w, rho, False)
+            estimate(plan, frame, w, rho, False, w.multiplier)
             higher = min(max(rho, narrow), max(rho, RHO_TOP * frame.scale), 1e3 * rho)
             hopeless = False
             if worst > CONTRACTION * before and worst > length_close:

@@ -1,8 +1,8 @@
 """Per-frame fit of rigid pairs on any graph: bones, hip width, closed triangles, several bodies.
 
-Minimises J0(x) = Σ ½ h_i |x_i − m_i|² subject to |x_a − x_b| = L for every pair, by Newton's method
-with exact curvature on the augmented Lagrangian (`graph_lagrangian`), whose bordered system a sparse
-LDLᵀ solves (`graph_ldl`) with the fill pattern of the skeleton (`graph_plan`).
+Minimises J0(x) = Σ ½ h_i |x_i − m_i|² subject to |x_a − x_b| = L for every pair, by Newton's
+method with exact curvature on the augmented Lagrangian (`graph_merit`, `graph_lagrangian`), whose
+bordered system a sparse LDLᵀ solves (`graph_ldl`) with the skeleton's fill pattern (`graph_plan`).
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fitpipe.kernels import graph_frames as frames
-from fitpipe.kernels import graph_lagrangian as lagrangian
 from fitpipe.kernels._jit import kernel
+from fitpipe.kernels.graph_merit import new_work
 from fitpipe.kernels.graph_plan import find_neighbours, make_plan
 from fitpipe.kernels.graph_points import finish, gather, join_points
+from fitpipe.kernels.tree_frames import CERTIFIED, NO_DATA
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
@@ -67,16 +68,17 @@ def run(
 ):  # fmt: skip
     """Fit frames low ... high - 1 and write into `out`; no frame reads what another one left."""
     n_joints, n_pairs = stiffness.shape[1], length.shape[0]
-    w = lagrangian.new_work(n_joints, n_pairs, plan.row.shape[0])
+    w = new_work(n_joints, n_pairs, plan.row.shape[0])
     best = frames.Best(
-        np.empty((n_joints, 3)), np.empty(n_pairs), np.zeros(3), np.zeros(2, np.int64)
+        np.empty((n_joints, 3)), np.empty(n_pairs), np.zeros(3), np.zeros(3, np.int64)
     )
     suspect = np.empty(frames.N_FLIPS, np.int64)
     centre, spare = np.zeros(3), np.empty((n_joints, 3))
     for t in range(low, high):
-        best.code[0] = best.code[1] = 0
+        for i in range(3):
+            best.code[i] = 0
         if not frames.any_of(active[t]):
-            out.outcome[t] = frames.NO_DATA
+            out.outcome[t] = NO_DATA
             out.iterations[t] = 0
             continue
         frame = frames.load(
@@ -93,7 +95,7 @@ def run(
                 frames.rank_suspects(plan, frame, best, suspect)
             if attempt < 0 or frames.propose(plan, frame, w, best, attempt, suspect):
                 frames.search(plan, frame, w, spare, best, tolerance_m, max_iterations)
-            if best.code[0] == frames.CERTIFIED:
+            if best.code[0] == CERTIFIED or best.code[2] > 1:
                 break
         for j in range(n_joints):
             for i in range(3):

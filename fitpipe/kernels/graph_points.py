@@ -41,7 +41,7 @@ class Points(NamedTuple):
 def join_points(n_joints: int, pairs: Int, length: Float) -> Points:
     """Points of the joints, numbered by their first joint; chain indices count `pairs`."""
     joined: list[list[tuple[int, int]]] = [[] for _ in range(n_joints)]
-    zero = np.flatnonzero(length == 0)
+    zero = np.flatnonzero(length == 0).tolist()
     for k in zero:
         a, b = pairs[k].tolist()
         joined[a].append((b, k))
@@ -62,7 +62,8 @@ def join_points(n_joints: int, pairs: Int, length: Float) -> Points:
                     ring.append(other)
         n_points += 1
     pair, leaf, to = np.array(links[::-1], dtype=np.int64).reshape(-1, 3).T
-    return Points(n_points, of_joint, Chain(pair, leaf, to, np.setdiff1d(zero, pair)))
+    idle = np.setdiff1d(np.array(zero, dtype=np.int64), pair)
+    return Points(n_points, of_joint, Chain(pair, leaf, to, idle))
 
 
 def gather(

@@ -113,6 +113,18 @@ def _joint_pairs(name: str) -> Callable[[Fit], Any]:
     return lambda fit: str([list(pair) for pair in getattr(fit.skeleton, name)])
 
 
+class BoneKind(IntEnum):
+    """What an entry along the dimension ``bone`` is."""
+
+    BONE = 0
+    RIGID_PAIR = 1
+
+
+def _bone_kinds(fit: Fit) -> list[BoneKind]:
+    skeleton = fit.skeleton
+    return [BoneKind.BONE] * skeleton.n_bones + [BoneKind.RIGID_PAIR] * len(skeleton.rigid_pairs)
+
+
 _T, _J, _B, _S = "time", "keypoint", "bone", "source"
 _AXES = ["x", "y", "z"]
 
@@ -125,8 +137,9 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     Entry("keypoint", (_J,), "text", "1", "name of the joint", attrgetter("skeleton.joints")),
     Entry("space", ("space",), "text", "1", "axis of the reference frame", lambda _: _AXES),
     Entry(
-        "bone", (_B,), "text", "1", "parent and child joint of the bone",
-        attrgetter("skeleton.bone_names"), "Ordered by the child joint.",
+        "bone", (_B,), "text", "1", "joints of the bone or rigid pair",
+        attrgetter("skeleton.bone_names"),
+        "Parent-child for the bones, ordered by the child joint, then A~B for the rigid pairs.",
     ),
     Entry(
         "source", (_S,), "text", "1", "name of the sensor or marker system",
@@ -148,7 +161,8 @@ ENTRIES: Final[tuple[Entry, ...]] = (
         attrgetter("frame_status"),
         "no_data: no joint was observed. certified: converged, proven to be the global optimum. "
         "stationary: converged, a better optimum elsewhere is not ruled out. stalled: no step "
-        "improved the objective. iteration_limit: stopped before the step was small enough.",
+        "improved the objective. iteration_limit: stopped before the step was small enough. "
+        "compromise: the lengths contradict each other; their squared errors are least.",
         FrameStatus,
     ),
     Entry(
@@ -176,13 +190,19 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     ),
     Entry("iterations", (_T,), "int64", "1", "iterations of the solver", attrgetter("iterations")),
     Entry(
-        "worst_bone_error", (_T,), "float64", "m", "largest deviation of a bone from its length",
+        "worst_bone_error", (_T,), "float64", "m",
+        "largest deviation of a bone or rigid pair from its length",
         attrgetter("worst_bone_error"), "NaN where the frame has no data.",
     ),
     Entry(
         "multiplier", (_T, _B), "float64", "m", "Lagrange multiplier of the bone's length",
         attrgetter("multiplier"),
         "How hard the data pull on the bone. NaN where an end of the bone is absent.",
+    ),
+    Entry(
+        "bone_kind", (_B,), "uint8", "1", "what keeps the two joints apart", _bone_kinds,
+        "bone: a bone of the tree of joints. rigid_pair: they keep their distance without a bone.",
+        BoneKind,
     ),
     Entry(
         "bone_length", (_B,), "float64", "m", "length of the bone", attrgetter("bone_length"),

@@ -67,15 +67,15 @@ class SourceTransform:
 
 @dataclass(frozen=True, eq=False)
 class BoneLengths:
-    """Length of every bone of a skeleton, with what it rests on.
+    """Length of every bone and rigid pair of a skeleton, with what it rests on.
 
     Parameters
     ----------
-    length_m : ndarray, shape (bone,), metres
-        NaN for a bone no source ever saw whole.
-    low_m, high_m : ndarray, shape (bone,), metres
+    length_m : ndarray, shape (link,), metres
+        In the order of ``Skeleton.links``. NaN for one no source ever saw whole.
+    low_m, high_m : ndarray, shape (link,), metres
         95 % interval of the length; equal to it where it was given.
-    n_samples : ndarray of int, shape (bone,)
+    n_samples : ndarray of int, shape (link,)
         Samples the length was measured on; 0 where it was given.
     origin : {"estimated", "given"}
     """

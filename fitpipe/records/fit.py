@@ -49,10 +49,10 @@ class Fit:
         skeleton with exact bones that points along the observed directions; NaN without data.
     iterations : ndarray of int, shape (time,)
     worst_bone_error : ndarray, shape (time,), metres
-        Largest deviation of a bone from its length; NaN without data.
-    multiplier : ndarray, shape (time, bone)
-        Lagrange multiplier of each bone's length, in metres (J0 has unit weights): how hard
-        the data pull on the bone. NaN where an end is absent.
+        Largest deviation of a bone or rigid pair from its length; NaN without data.
+    multiplier : ndarray, shape (time, link)
+        Lagrange multiplier of each length in the order of ``Skeleton.links``, in metres (J0 has
+        unit weights): how hard the data pull on the bone. NaN where an end is absent.
     weight : ndarray, shape (time, source, joint)
         What each observation counted for in J0; 0 where it is missing or was not used.
     residual : ndarray, shape (time, source, joint), metres
@@ -102,7 +102,7 @@ class Fit:
             "objective_start": (n_time,),
             "iterations": (n_time,),
             "worst_bone_error": (n_time,),
-            "multiplier": (n_time, self.skeleton.n_bones),
+            "multiplier": (n_time, self.skeleton.n_links),
             "weight": (n_time, len(self.sources), n_joints),
             "residual": (n_time, len(self.sources), n_joints),
             "disagreement": (n_time, n_joints),
@@ -134,7 +134,7 @@ class Fit:
 
     @property
     def bone_length(self) -> FloatArray:
-        """Length of each bone, shape (bone,), metres."""
+        """Length of each bone, then of each rigid pair, shape (link,), metres."""
         return self.calibration.bone_lengths.length_m
 
     @property

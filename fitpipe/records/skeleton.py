@@ -21,6 +21,7 @@ class Skeleton:
     """Joints, the bones between them, and what else is known of them.
 
     Bones are ordered by their child joint: ``bones[k]`` is (parent, child) as joint indices.
+    ``links`` are all pairs of joints that keep their distance: the bones, then the rigid pairs.
 
     Parameters
     ----------
@@ -30,8 +31,9 @@ class Skeleton:
     parents : tuple of int
         Index of each joint's parent, -1 for a root. Parents may come in any order; several
         roots make a forest (two people in one take).
-    bone_length_m : ndarray, shape (bone,), metres, optional
-        None until it is measured or given; NaN for a single bone that is not known.
+    bone_length_m : ndarray, shape (link,), metres, optional
+        Of the bones, then of the rigid pairs. None until it is measured or given; NaN for a single
+        one that is not known.
     rest_direction : ndarray, shape (joint, 3) or (3,)
         Unit vector from the parent to the joint in a standing person (+Y up, facing +Z, the
         person's left at +X); where nothing else tells a bone's direction the fit starts here.
@@ -94,8 +96,8 @@ class Skeleton:
         length = None
         if self.bone_length_m is not None:
             length = frozen(self.bone_length_m)
-            n_bones = sum(parent >= 0 for parent in parents)
-            if faults.shape("bone_length_m", length, (n_bones,)):
+            n_links = sum(parent >= 0 for parent in parents) + len(self.rigid_pairs)
+            if faults.shape("bone_length_m", length, (n_links,)):
                 bad_length = [f"{v:g}" for v in length if not (np.isnan(v) or 0 <= v < np.inf)]
                 faults.unless(
                     not bad_length, f"bone_length_m holds {', '.join(bad_length)}, expected >= 0"
@@ -156,18 +158,34 @@ class Skeleton:
         return len(self.bones)
 
     @cached_property
+    def links(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of joints that keep their distance: the bones, then the rigid pairs."""
+        return self.bones + self.rigid_pairs
+
+    @property
+    def n_links(self) -> int:
+        """Number of bones and rigid pairs."""
+        return len(self.links)
+
+    @cached_property
     def bone_names(self) -> tuple[str, ...]:
-        """``"HipLeft-KneeLeft"`` for every bone."""
-        return tuple(f"{self.joints[a]}-{self.joints[b]}" for a, b in self.bones)
+        """Names of the links: ``"HipLeft-KneeLeft"`` a bone, ``"HipLeft~HipRight"`` a pair."""
+        signs = "-" * self.n_bones + "~" * len(self.rigid_pairs)
+        return tuple(
+            f"{self.joints[a]}{sign}{self.joints[b]}"
+            for sign, (a, b) in zip(signs, self.links, strict=True)
+        )
 
     @cached_property
     def mirrored_bones(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of bone indices that are left and right of each other."""
+        """Pairs of link indices that are left and right of each other."""
         other = {i: i for i in range(self.n_joints)}
         for i, j in self.mirror:
             other[i], other[j] = j, i
-        at = {bone: k for k, bone in enumerate(self.bones)}
-        pairs = ((k, at.get((other[a], other[b]), k)) for k, (a, b) in enumerate(self.bones))
+        at = {frozenset(link): k for k, link in enumerate(self.links)}
+        pairs = (
+            (k, at.get(frozenset((other[a], other[b])), k)) for k, (a, b) in enumerate(self.links)
+        )
         return tuple((k, m) for k, m in pairs if m > k)
 
     @cached_property
@@ -190,11 +208,12 @@ class Skeleton:
         return self.joints.index(joint)
 
     def with_lengths(self, bone_length_m: FloatArray) -> Skeleton:
-        """The same skeleton with bone lengths in metres, shape (bone,)."""
+        """The same skeleton with lengths in metres, shape (link,)."""
         return replace(self, bone_length_m=bone_length_m)
 
     def __repr__(self) -> str:
-        return f"<Skeleton {self.name!r}: {self.n_joints} joints, {self.n_bones} bones>"
+        pairs = f", {len(self.rigid_pairs)} rigid pairs" if self.rigid_pairs else ""
+        return f"<Skeleton {self.name!r}: {self.n_joints} joints, {self.n_bones} bones{pairs}>"
 
 
 def _joint_in_loop(parents: tuple[int, ...]) -> int | None:

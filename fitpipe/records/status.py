@@ -18,6 +18,8 @@ class FrameStatus(IntEnum):
     """No step improves the objective although the gradient is not zero."""
     ITERATION_LIMIT = 4
     """Stopped at ``solve.max_iterations`` before the step fell below the tolerance."""
+    COMPROMISE = 5
+    """The lengths contradict each other: their squared errors are least, then the objective."""
 
     @property
     def is_converged(self) -> bool:

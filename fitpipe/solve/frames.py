@@ -16,6 +16,7 @@ from fitpipe.kernels.tree_start import last_directions
 from fitpipe.records import JointStatus, Skeleton
 from fitpipe.solve.frames_loop import fit_loop
 from fitpipe.solve.problem import Problem
+from fitpipe.solve.rigid_pairs import has_rigid_pairs, hold_rigid_pairs
 
 # Frames between two reports of progress; has no influence on the result.
 _BLOCK = 16_384
@@ -50,6 +51,7 @@ def fit_frames(
     """Minimise J0 under the bones' lengths in every frame (formulation.md sections 2 to 4).
 
     The default settings run in the compiled tree kernel, all others in the loop of the family.
+    Rigid pairs, if there are any, are then held by the graph kernel, which starts from there.
 
     Parameters
     ----------
@@ -67,8 +69,9 @@ def fit_frames(
         objective=np.empty(n_time),
         objective_start=np.empty(n_time),
         iterations=np.empty(n_time, np.int64),
-        multiplier=np.empty((n_time, problem.skeleton.n_bones)),
+        multiplier=np.full((n_time, problem.skeleton.n_links), np.nan),
     )
+    rigid_pairs = has_rigid_pairs(problem.skeleton)
     last = None
     fit_block, size = _solver(settings)
     for begin in range(0, n_time, size):
@@ -84,7 +87,9 @@ def fit_frames(
         fits.objective[block] = fitted.objective + problem.constant[block]
         fits.objective_start[block] = fitted.objective_start + problem.constant[block]
         fits.iterations[block] = fitted.iterations
-        fits.multiplier[block] = fitted.multiplier[:, tree.child]
+        fits.multiplier[block, : len(tree.child)] = fitted.multiplier[:, tree.child]
+        if rigid_pairs:
+            hold_rigid_pairs(fits, block, problem, settings)
         if progress is not None:
             progress(block.stop, n_time)
     return fits
@@ -123,7 +128,7 @@ def kernel_tree(skeleton: Skeleton) -> KernelTree:
     length = np.full(skeleton.n_joints, np.nan)
     children = np.array([child for _, child in skeleton.bones], dtype=np.int64)
     if skeleton.bone_length_m is not None:
-        length[children] = skeleton.bone_length_m
+        length[children] = skeleton.bone_length_m[: skeleton.n_bones]
     parents = np.array(skeleton.parents)
     parent = np.where(np.isnan(length) | (parents < 0), -1, slot[parents])[order]
     rest = np.ascontiguousarray(skeleton.rest_direction[order])

@@ -27,15 +27,15 @@ def disagreement(observation_m: FloatArray) -> FloatArray:
 
 
 def worst_bone_error(
-    position_m: FloatArray, bones: tuple[tuple[int, int], ...], length_m: FloatArray
+    position_m: FloatArray, links: tuple[tuple[int, int], ...], length_m: FloatArray
 ) -> FloatArray:
-    """Largest deviation of a bone from its length, shape (time,), metres.
+    """Largest deviation of a bone or rigid pair from its length, shape (time,), metres.
 
-    Bones with an absent end or without a known length do not count; NaN in a frame without any
+    Those with an absent end or without a known length do not count; NaN in a frame without any
     position, 0 in one with positions but no whole bone.
     """
     worst = np.where(np.isnan(position_m[..., 0]).all(axis=1), np.nan, 0.0)
-    for (parent, child), length in zip(bones, length_m, strict=True):
+    for (parent, child), length in zip(links, length_m, strict=True):
         error = np.abs(
             np.linalg.norm(position_m[:, child] - position_m[:, parent], axis=-1) - length
         )
