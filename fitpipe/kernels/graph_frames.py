@@ -27,7 +27,7 @@ COMPROMISE = 5  # no pose found keeps all lengths: violations least in squares, 
 
 FEASIBLE_M = 1e-10  # lengths that stay further off than this contradict each other
 N_FLIPS = 4  # joints turned over, one a start
-N_JITTERS = 4  # starts away from the present pose in fixed pseudo-random directions
+N_JITTERS = 6  # starts that move joints in fixed pseudo-random directions
 N_STARTS = 1 + N_FLIPS + N_JITTERS
 
 
@@ -128,7 +128,7 @@ def load(target, stiffness, active, length, bound, start, plan, w, centre):
                 local[j, i] = target[j, i] - centre[i]
                 reach = max(reach, abs(local[j, i]))
             w.x[j, i] = start[j, i] - centre[i] if started else local[j, i]
-    frame = Frame(local, h, length, bound, scale, size, reach)
+    frame = Frame(local, h, active, length, bound, scale, size, reach)
     place_rest(plan, frame, w, active, placed)
     return frame
 
@@ -270,17 +270,14 @@ def is_better(outcome, objective, violation, worst, feasible, best):
 
 @kernel()
 def propose(plan, frame, w, best, attempt, suspect):
-    """Write start number `attempt` into w.x: the targets, a joint turned over, or a jitter."""
+    """Write start number `attempt` into w.x: the targets, a joint turned over, or places around.
+
+    False where it would be one tried before.
+    """
     keep(best.x, w.x)
     for k in range(w.multiplier.shape[0]):
         w.multiplier[k] = 0.0
-    if attempt == 0:
-        for j in range(w.x.shape[0]):
-            if frame.stiffness[j] > 0.0:
-                for i in range(3):
-                    w.x[j, i] = frame.target[j, i]
-        return True
-    if attempt <= N_FLIPS:
+    if 0 < attempt <= N_FLIPS:
         k = suspect[attempt - 1]
         if k < 0:
             return False
@@ -291,12 +288,21 @@ def propose(plan, frame, w, best, attempt, suspect):
         for i in range(3):
             w.x[b, i] = 2.0 * w.x[a, i] - w.x[b, i]
         return True
+    # The observed joints on their targets and the others elsewhere; every other time all elsewhere.
+    onto_targets = attempt % 2 == 0
+    away = frame.size_m if attempt > 0 else 0.0
+    elsewhere = attempt == 0
     for j in range(w.x.shape[0]):
+        if onto_targets and frame.stiffness[j] > 0.0:
+            for i in range(3):
+                w.x[j, i] = frame.target[j, i]
+            continue
         d0, d1, d2 = unit_noise(float(1 + j + w.x.shape[0] * attempt))
-        w.x[j, 0] += frame.size_m * d0
-        w.x[j, 1] += frame.size_m * d1
-        w.x[j, 2] += frame.size_m * d2
-    return True
+        w.x[j, 0] += away * d0
+        w.x[j, 1] += away * d1
+        w.x[j, 2] += away * d2
+        elsewhere |= frame.active[j]
+    return elsewhere
 
 
 @kernel()

@@ -33,6 +33,7 @@ class Frame(NamedTuple):
 
     target: Any  # (joint, 3) about a centre near the data
     stiffness: Any  # (joint,)
+    active: Any  # (joint,) bool, has a position
     length: Any  # (pair,) metres
     bound: Any  # (pair,) bool, both ends active
     scale: Any  # largest stiffness

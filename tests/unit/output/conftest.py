@@ -21,7 +21,7 @@ from fitpipe.records import (
 )
 
 SOURCES = ("left", "rechts ü")
-N_JOINTS, N_BONES = 6, 4
+N_JOINTS, N_LINKS = 6, 5  # four bones and a rigid pair
 
 
 def plant(n_time: int) -> Fit:
@@ -31,7 +31,7 @@ def plant(n_time: int) -> Fit:
         # thirds, so that no value is a round binary number
         return start + np.arange(np.prod(shape, dtype=int)).reshape(shape) / 3
 
-    length = np.array([0.1, 0.2 + 1e-17, np.nan, 1 / 3])
+    length = np.array([0.1, 0.2 + 1e-17, np.nan, 1 / 3, 0.7])
     skeleton = Skeleton(
         "pair",
         joints=("Hip", "Knie ß", "Head", "Hip2", "Knee2", "Head2"),
@@ -65,7 +65,7 @@ def plant(n_time: int) -> Fit:
         objective_start=values(n_time, start=2.0),
         iterations=np.arange(n_time) * 7 + 1,
         worst_bone_error=values(n_time, start=1e-12),
-        multiplier=values(n_time, N_BONES, start=-3.0),
+        multiplier=values(n_time, N_LINKS, start=-3.0),
         weight=values(n_time, len(SOURCES), N_JOINTS, start=0.25),
         residual=residual,
         disagreement=values(n_time, N_JOINTS, start=0.02),
@@ -74,7 +74,7 @@ def plant(n_time: int) -> Fit:
                 SourceTransform.identity(SOURCES[0]),
                 SourceTransform(SOURCES[1], turn, np.array([1.0, 2.0, 3.0]), 0.012, 345, 1.001),
             ),
-            BoneLengths(length, length - 0.01, length + 0.02, np.arange(N_BONES) + 9, "estimated"),
+            BoneLengths(length, length - 0.01, length + 0.02, np.arange(N_LINKS) + 9, "estimated"),
         ),
         provenance={
             "config": '[solve]\nformulation = "per_bone"  # ä\n',

@@ -20,14 +20,20 @@ def path(small_fit, tmp_path):
 
 def test_xarray_shows_the_fit_with_its_coordinates(small_fit, path):
     with xr.open_dataset(path, engine="h5netcdf") as data:
-        assert dict(data.sizes) == {"time": 7, "keypoint": 6, "space": 3, "bone": 4, "source": 2}
+        assert dict(data.sizes) == {"time": 7, "keypoint": 6, "space": 3, "bone": 5, "source": 2}
         assert set(data.variables) == {e.name for e in ENTRIES if not group_of(e.name)}
         knee = data.position.sel(keypoint="Knie ß", space="z")
         np.testing.assert_array_equal(knee, small_fit.position[:, 1, 2])
         np.testing.assert_array_equal(
             data.residual.sel(source="rechts ü", keypoint="Head2"), small_fit.residual[:, 1, 5]
         )
-        assert list(data.bone.values) == ["Hip-Knie ß", "Hip-Head", "Hip2-Knee2", "Hip2-Head2"]
+        assert list(data.bone.values) == [
+            "Hip-Knie ß",
+            "Hip-Head",
+            "Hip2-Knee2",
+            "Hip2-Head2",
+            "Head~Head2",
+        ]
         np.testing.assert_array_equal(data.time, np.arange(7) / 30)
         assert data.time.dtype == np.float64
         assert data.status.dtype == np.uint8
@@ -35,7 +41,7 @@ def test_xarray_shows_the_fit_with_its_coordinates(small_fit, path):
         assert data.position.units == "m"
         assert data.objective.units == "m2"
         assert data.frame_status.flag_meanings.split()[1] == "certified"
-        np.testing.assert_array_equal(data.frame_status.flag_values, np.arange(5, dtype=np.uint8))
+        np.testing.assert_array_equal(data.frame_status.flag_values, np.arange(6, dtype=np.uint8))
         assert data.attrs["schema"] == SCHEMA
         assert data.attrs["take"] == "walk ä"
         assert data.attrs["creator"].startswith("fitpipe ")

@@ -59,7 +59,7 @@ def test_no_dataset_keeps_the_time_of_writing(small_fit, tmp_path):
 
 
 def test_skeleton_without_lengths_or_with_others_than_the_measured(small_fit, tmp_path, same):
-    for length in (None, np.array([1.0, 2.0, 3.0, 4.0])):
+    for length in (None, np.array([1.0, 2.0, 3.0, 4.0, 5.0])):
         fit = replace(small_fit, skeleton=replace(small_fit.skeleton, bone_length_m=length))
         same(load_fit(save_fit(fit, tmp_path / "walk.h5")), fit)
 

@@ -85,3 +85,52 @@ def test_a_file_that_describes_no_skeleton_is_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"arm\.toml"):
         Skeleton.preset(path)
+
+
+def test_rigid_pairs_stand_behind_the_bones():
+    hips = Skeleton(
+        "hips",
+        ("Hip", "L", "R", "KneeL", "KneeR"),
+        (-1, 0, 0, 1, 2),
+        mirror=((1, 2), (3, 4)),
+        rigid_pairs=((1, 2), (2, 3), (4, 1)),
+    )
+    assert hips.links == ((0, 1), (0, 2), (1, 3), (2, 4), (1, 2), (2, 3), (4, 1))
+    assert hips.bone_names[3:] == ("R-KneeR", "L~R", "R~KneeL", "KneeR~L")
+    # whichever way round a pair is written, it finds its mirror image
+    assert hips.mirrored_bones == ((0, 1), (2, 3), (5, 6))
+    assert hips.with_lengths(np.ones(7)).n_links == 7
+    with pytest.raises(RecordError, match=r"bone_length_m has shape \(4,\), expected \(7\)"):
+        hips.with_lengths(np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("name", "n_joints", "pairs"),
+    [
+        ("kinect20_girdles", 20, ("HipLeft~HipRight", "ShoulderLeft~ShoulderRight")),
+        ("hand21", 21, ("IndexMCP~MiddleMCP", "MiddleMCP~RingMCP", "RingMCP~PinkyMCP")),
+    ],
+)
+def test_presets_with_rigid_pairs(name, n_joints, pairs):
+    skeleton = Skeleton.preset(name)
+    assert skeleton.name == name
+    assert skeleton.n_joints == n_joints
+    assert skeleton.n_bones == n_joints - 1
+    assert skeleton.bone_names[skeleton.n_bones :] == pairs
+
+
+def test_hand21_has_mediapipes_order():
+    hand = Skeleton.preset("hand21")
+    assert [hand.joints[i] for i in (0, 4, 5, 8, 9, 12, 13, 16, 17, 20)] == [
+        "Wrist", "ThumbTip", "IndexMCP", "IndexTip", "MiddleMCP", "MiddleTip", "RingMCP",
+        "RingTip", "PinkyMCP", "PinkyTip",
+    ]  # fmt: skip
+    assert [hand.parents[i] for i in (1, 5, 9, 13, 17)] == [0] * 5
+
+
+def test_kinect20_girdles_is_kinect20_with_widths():
+    plain, girdles = Skeleton.preset("kinect20"), Skeleton.preset("kinect20_girdles")
+    assert girdles.joints == plain.joints
+    assert girdles.parents == plain.parents
+    assert girdles.mirror == plain.mirror
+    np.testing.assert_array_equal(girdles.rest_direction, plain.rest_direction)
