@@ -13,11 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from fitpipe import calibrate, solve
-from fitpipe.arrays import FloatArray
+from fitpipe.arrays import ByteArray, FloatArray
 from fitpipe.config import CalibrateConfig, FitConfig, config_text, make_config
 from fitpipe.errors import CalibrationError, RecordError
 from fitpipe.mapping import MarkerSet, map_take
-from fitpipe.records import BoneLengths, Calibration, Finding, Fit, Skeleton, SourceTransform, Take
+from fitpipe.records import (
+    BoneLengths,
+    Calibration,
+    Finding,
+    Fit,
+    FrameStatus,
+    Skeleton,
+    SourceTransform,
+    Take,
+)
 
 _NUMERICAL = ("fitpipe", "numpy", "scipy", "numba", "llvmlite", "pandas", "h5py", "ezc3d")
 
@@ -113,7 +122,7 @@ def fit(
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
         provenance=_provenance(takes, settings),
-        log=posed.log,
+        log=(*posed.log, *_contradictions(frames.frame_status)),
     )
 
 
@@ -225,6 +234,20 @@ def _never_seen(weight: FloatArray, skeleton: Skeleton) -> list[Finding]:
         return []
     names = ", ".join(np.array(skeleton.joints)[unseen])
     return [Finding(f"never seen by any source: {names}", "absent unless bones hold them", "note")]
+
+
+def _contradictions(frame_status: ByteArray) -> list[Finding]:
+    """Says in how many frames no pose has all the lengths."""
+    n = int((frame_status == FrameStatus.COMPROMISE).sum())
+    if not n:
+        return []
+    return [
+        Finding(
+            f"bones and rigid pairs have lengths that contradict each other in {n} frames",
+            "errors of the lengths kept least in squares",
+            otherwise="give lengths that agree (bone_length_m), or leave the rigid pair out",
+        )
+    ]
 
 
 def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from fitpipe.kernels import graph_lagrangian as lagrangian
 from fitpipe.kernels._jit import kernel
 from fitpipe.kernels.graph_ldl import is_definite
-from fitpipe.kernels.graph_merit import Frame, measure
+from fitpipe.kernels.graph_merit import Frame, measure, unit_noise
 from fitpipe.kernels.tree_frames import (
     CERTIFICATE_SHARE,
     CERTIFIED,
@@ -21,7 +21,6 @@ from fitpipe.kernels.tree_frames import (
     STALLED,
     STATIONARY,
 )
-from fitpipe.kernels.tree_restart import unit_noise
 
 COMPROMISE = 5  # no pose found keeps all lengths: violations least in squares, then the objective
 

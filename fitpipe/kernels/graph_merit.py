@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fitpipe.kernels._jit import kernel
-from fitpipe.kernels.tree_restart import unit_noise
 
 # Nearer than this share of their length two joints have no direction, and nearer than the other
 # their curvature counts as at that distance.
@@ -57,6 +56,15 @@ class Work(NamedTuple):
     block: Any  # (slot, 3, 3)
     pivot: Any  # (joint,) of the certificate
     entry: Any  # (slot,)
+
+
+@kernel()
+def unit_noise(seed):
+    """Fixed pseudo-random unit vector number `seed` (a golden-ratio sequence on the sphere)."""
+    z = 1.0 - 2.0 * ((0.5 + seed * 0.7548776662466927) % 1.0)
+    turn = 2.0 * math.pi * ((0.5 + seed * 0.5698402909980532) % 1.0)
+    rim = math.sqrt(max(0.0, 1.0 - z * z))
+    return rim * math.cos(turn), rim * math.sin(turn), z
 
 
 @kernel()

@@ -39,6 +39,7 @@ def hold_rigid_pairs(
         start_multiplier=fits.multiplier[frames],
         tolerance_m=settings.stop_step_m,
         max_iterations=settings.max_iterations,
+        n_threads=settings.threads,
     )
     seen = np.where(problem.stiffness[frames] > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
     fits.position[frames] = fitted.position

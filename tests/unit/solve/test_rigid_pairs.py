@@ -142,6 +142,7 @@ def test_contradictory_lengths_are_a_status_of_the_frame():
     # the 0.1 m missing are shared by three lengths
     np.testing.assert_allclose(fit.worst_bone_error, 0.1 / 3, atol=1e-6)
     assert np.isfinite(fit.position).all()
+    assert any("contradict each other in 5 frames" in finding.what for finding in fit.log)
 
 
 def test_a_joint_that_only_a_pair_holds_is_carried():
