@@ -27,6 +27,7 @@ COMPROMISE = 5  # no pose found keeps all lengths: violations least in squares, 
 FEASIBLE_M = 1e-10  # lengths that stay further off than this contradict each other
 N_FLIPS = 4  # joints turned over, one a start
 N_JITTERS = 6  # starts that move joints in fixed pseudo-random directions
+N_CONTINUED = 3  # unfinished searches are taken up again
 N_STARTS = 1 + N_FLIPS + N_JITTERS
 
 
@@ -102,7 +103,7 @@ def load(target, stiffness, active, length, bound, start, plan, w, centre):
     local = np.zeros((n_joints, 3))
     h = np.zeros(n_joints)
     placed = np.zeros(n_joints, np.bool_)
-    scale = reach = size = 0.0
+    scale = reach = size = compliance = 0.0
     n = 0
     for i in range(3):
         centre[i] = 0.0
@@ -110,9 +111,11 @@ def load(target, stiffness, active, length, bound, start, plan, w, centre):
         if stiffness[j] > 0.0:
             h[j] = stiffness[j]
             scale = max(scale, h[j])
+            compliance += 1.0 / h[j]
             n += 1
             for i in range(3):
                 centre[i] += (target[j, i] - centre[i]) / n
+    softness = n / compliance
     n = 0
     for k in range(length.shape[0]):
         if bound[k]:
@@ -127,7 +130,7 @@ def load(target, stiffness, active, length, bound, start, plan, w, centre):
                 local[j, i] = target[j, i] - centre[i]
                 reach = max(reach, abs(local[j, i]))
             w.x[j, i] = start[j, i] - centre[i] if started else local[j, i]
-    frame = Frame(local, h, active, length, bound, scale, size, reach)
+    frame = Frame(local, h, active, length, bound, scale, softness, size, reach)
     place_rest(plan, frame, w, active, placed)
     return frame
 
@@ -271,11 +274,15 @@ def is_better(outcome, objective, violation, worst, feasible, best):
 def propose(plan, frame, w, best, attempt, suspect):
     """Write start number `attempt` into w.x: the targets, a joint turned over, or places around.
 
+    An unfinished search goes on first: a flat valley (a limb that nearly swivels) takes many steps.
     False where it would be one tried before.
     """
     keep(best.x, w.x)
+    unfinished = best.code[0] == ITERATION_LIMIT and attempt < N_CONTINUED
     for k in range(w.multiplier.shape[0]):
-        w.multiplier[k] = 0.0
+        w.multiplier[k] = best.multiplier[k] if unfinished else 0.0
+    if unfinished:
+        return True
     if 0 < attempt <= N_FLIPS:
         k = suspect[attempt - 1]
         if k < 0:

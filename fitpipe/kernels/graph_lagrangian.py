@@ -34,18 +34,15 @@ STUCK = 1  # no step lowers the merit though it is longer than the tolerance
 LIMIT = 2
 DIVERGED = 3  # multipliers grow without end: the lengths contradict, or their normals depend
 
-# ρ in units of the largest stiffness: at first, while lengths close in, where they resist, and
+# ρ at first in units of the mean stiffness (harmonic: soft joints, too, must be free to travel
+# along the valley), then of the largest: while lengths close in, where they resist, and
 # of the penalty at last.
 RHO_FIRST = 10.0
 RHO_TOP = 1e5
 RHO_LAST = 1e11
 RHO_PENALTY = 1e8
 
-# Levenberg term toward the present pose: as a share of the largest stiffness, and of ρ, whose
-# rounding it must exceed. It holds joints without curvature and leaves the optimum where it is.
-DAMPING = 1e-6
-DAMPING_RHO = 1e-14
-# Lifts of an indefinite curvature, in units of the largest stiffness (Wächter, Biegler 2006,
+# Lifts of an indefinite curvature, in units of each joint's stiffness (Wächter, Biegler 2006,
 # doi:10.1007/s10107-004-0559-y, section 3.1).
 LIFT_FIRST = 1e-4
 LIFT_LAST = 4.0
@@ -68,14 +65,14 @@ def newton_step(plan, frame, w, rho, exact, lift):
     last time, then eightfold; beyond a few stiffnesses its negative part is dropped instead.
     `exact` False begins there; its lift is infinite.
     """
-    small = frame.scale * max(DAMPING, DAMPING_RHO * rho / frame.scale)
     raised = 0.0 if exact else np.inf
+    rounding = 0.0
     for _ in range(16):
         if raised < np.inf:
-            assemble(plan, frame, w, rho, small + raised, 1.0)
+            assemble(plan, frame, w, rho, raised, 1.0)
         else:
-            assemble(plan, frame, w, rho, small, 0.0)
-            small *= 10.0
+            assemble(plan, frame, w, rho, rounding, 0.0)
+            rounding = max(LIFT_FIRST, 10.0 * rounding)
         for j in range(w.x.shape[0]):
             for i in range(3):
                 w.trial[j, i] = w.step[j, i]
@@ -89,8 +86,8 @@ def newton_step(plan, frame, w, rho, exact, lift):
                     move += w.step[j, i] * w.step[j, i]
                 longest = max(longest, move)
             return True, raised, decrease, math.sqrt(longest)
-        raised = max(LIFT_FIRST * frame.scale, lift / 3.0 if raised == 0.0 else 8.0 * raised)
-        if raised > LIFT_LAST * frame.scale:
+        raised = max(LIFT_FIRST, lift / 3.0 if raised == 0.0 else 8.0 * raised)
+        if raised > LIFT_LAST:
             raised = np.inf
     return False, raised, 0.0, 0.0
 
@@ -149,7 +146,7 @@ def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
     if penalty:
         close *= 10.0  # forces of the size of ρ leave as much rounding
     length_close = max(LENGTH_CLOSE_M, ROUNDING * frame.reach_m)
-    rho = RHO_FIRST * frame.scale
+    rho = RHO_FIRST * frame.softness
     last = RHO_PENALTY * frame.scale
     before = previous = np.inf
     lift = 0.0
@@ -159,7 +156,7 @@ def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
     for n in range(max_iterations):
         found, raised, decrease, longest = newton_step(plan, frame, w, rho, exact, lift)
         if raised > 0.0:
-            lift = min(raised, LIFT_LAST * frame.scale)
+            lift = min(raised, LIFT_LAST)
         if not found:
             return STUCK, n, rho
         arrived = rho >= last if penalty else worst <= length_close
@@ -183,7 +180,7 @@ def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
         worst = measure(plan, frame, w)
         # The merit's valley along the lengths is curved: the higher ρ, the shorter the steps in it.
         recent, previous = max(longest, previous), longest
-        narrow = VALLEY * frame.scale * (frame.size_m / max(recent, close)) ** 2
+        narrow = VALLEY * frame.softness * (frame.size_m / max(recent, close)) ** 2
         if tau < 1.0:
             estimate(plan, frame, w, rho, False, w.force)
             continue

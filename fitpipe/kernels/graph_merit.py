@@ -26,6 +26,12 @@ from fitpipe.kernels._jit import kernel
 APART_SHARE = 1e-9
 CURVED_SHARE = 1e-6
 
+# Levenberg term toward the present pose: as a share of the joint's stiffness (of the largest, where
+# it has none), and of ρ, whose rounding it must exceed. It holds joints without curvature and
+# leaves the optimum where it is.
+DAMPING = 1e-6
+DAMPING_RHO = 1e-14
+
 
 class Frame(NamedTuple):
     """One frame's data; joints that are one point by a bone of length 0 are one joint here."""
@@ -36,6 +42,7 @@ class Frame(NamedTuple):
     length: Any  # (pair,) metres
     bound: Any  # (pair,) bool, both ends active
     scale: Any  # largest stiffness
+    softness: Any  # harmonic mean of the stiffness
     size_m: Any  # mean length of a pair
     reach_m: Any  # largest coordinate or length, whose rounding limits everything
 
@@ -172,7 +179,7 @@ def force(plan, frame, w, x, rho, into):
 
 
 @kernel()
-def assemble(plan, frame, w, rho, damping, share):
+def assemble(plan, frame, w, rho, lift, share):
     """Matrix and right side of the Newton step; negative y count by `share` in the curvature.
 
     y is `w.force`, not λ + ρ r at w.x: while ρ is high, r at a point beside the curved valley of
@@ -183,7 +190,8 @@ def assemble(plan, frame, w, rho, damping, share):
     for j in range(w.x.shape[0]):
         h = frame.stiffness[j]
         own = w.diagonal[j]
-        own[0] = own[3] = own[5] = h + damping
+        own_scale = h if h > 0.0 else frame.scale
+        own[0] = own[3] = own[5] = h + (DAMPING + lift) * own_scale + DAMPING_RHO * rho
     for k in range(frame.length.shape[0]):
         slot = plan.pair_slot[k]
         if slot < 0 or not frame.bound[k]:

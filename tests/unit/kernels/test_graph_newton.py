@@ -226,6 +226,17 @@ def test_certificate_agrees_with_the_dense_eigenvalues():
     assert (fit.outcome[:60] == tree_frames.CERTIFIED).mean() > 0.9
 
 
+def test_weights_may_differ_by_four_orders_of_magnitude():
+    target = noisy_pose(100)
+    stiffness = 10.0 ** np.random.default_rng(11).uniform(-4, 0, (100, 20))
+    fit = fit_graph(target, stiffness, KINECT_PAIRS, KINECT_LENGTH_M)
+    assert np.isin(fit.outcome, CONVERGED).all()
+    assert fit.worst_bone_error.max() < 1e-9
+    for t in range(3):
+        peer = slsqp(target[t], stiffness[t], KINECT_PAIRS, KINECT_LENGTH_M, fit.position[t])
+        assert fit.objective[t] <= peer * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("name", HARD)
 def test_hard_frames_with_loops_converge(name):
     target, stiffness, _ = HARD[name]
