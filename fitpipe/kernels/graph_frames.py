@@ -25,6 +25,7 @@ from fitpipe.kernels.tree_frames import (
 COMPROMISE = 5  # no pose found keeps all lengths: violations least in squares, then the objective
 
 FEASIBLE_M = 1e-10  # lengths that stay further off than this contradict each other
+PENALTY_STEPS = 3  # Newton steps of a compromise, as a multiple of those of another search
 N_FLIPS = 4  # joints turned over, one a start
 N_JITTERS = 6  # starts that move joints in fixed pseudo-random directions
 N_CONTINUED = 3  # unfinished searches are taken up again
@@ -205,7 +206,9 @@ def search(plan, frame, w, spare, best, tolerance_m, max_iterations):
     keep(w.x, spare)
     for attempt in range(3):
         penalty = attempt == 1
-        ended, n, rho = lagrangian.minimise(plan, frame, w, penalty, tolerance_m, max_iterations)
+        # the penalty rises in steps, each of which is a search of its own
+        limit = PENALTY_STEPS * max_iterations if penalty else max_iterations
+        ended, n, rho = lagrangian.minimise(plan, frame, w, penalty, tolerance_m, limit)
         best.code[1] += n
         if penalty:
             lagrangian.estimate(plan, frame, w, rho, False, w.multiplier)

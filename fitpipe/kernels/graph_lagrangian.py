@@ -58,11 +58,11 @@ VALLEY = 0.1  # share of a curved valley's width that a step may have when ρ na
 
 
 @kernel()
-def newton_step(plan, frame, w, rho, exact, lift):
+def newton_step(plan, frame, w, rho, exact, lift, most):
     """Write the step into w.step; returns (found, lift of the curvature, −slope, longest move).
 
     Where exact curvature is not positive definite all of it is lifted, at first by a bit less than
-    last time, then eightfold; beyond a few stiffnesses its negative part is dropped instead.
+    last time, then eightfold; beyond `most` stiffnesses its negative part is dropped instead.
     `exact` False begins there; its lift is infinite.
     """
     raised = 0.0 if exact else np.inf
@@ -87,7 +87,7 @@ def newton_step(plan, frame, w, rho, exact, lift):
                 longest = max(longest, move)
             return True, raised, decrease, math.sqrt(longest)
         raised = max(LIFT_FIRST, lift / 3.0 if raised == 0.0 else 8.0 * raised)
-        if raised > LIFT_LAST:
+        if raised > most:
             raised = np.inf
     return False, raised, 0.0, 0.0
 
@@ -154,9 +154,11 @@ def minimise(plan, frame, w, penalty, tolerance_m, max_iterations):
     worst = measure(plan, frame, w)
     estimate(plan, frame, w, rho, False, w.force)
     for n in range(max_iterations):
-        found, raised, decrease, longest = newton_step(plan, frame, w, rho, exact, lift)
+        # forces of contradictory lengths, and the curvature they cause, grow with ρ
+        most = LIFT_LAST * (max(1.0, rho / (RHO_FIRST * frame.scale)) if penalty else 1.0)
+        found, raised, decrease, longest = newton_step(plan, frame, w, rho, exact, lift, most)
         if raised > 0.0:
-            lift = min(raised, LIFT_LAST)
+            lift = min(raised, most)
         if not found:
             return STUCK, n, rho
         arrived = rho >= last if penalty else worst <= length_close

@@ -144,7 +144,7 @@ def fit_graph(
     tolerance_m : float
         A frame has arrived when its Newton step is below a tenth of this (or below rounding).
     max_iterations : int
-        Newton steps of each search.
+        Newton steps of each search; threefold for that of a compromise.
     restarts : int
         Other starts for a frame without certificate, at most `graph_frames.N_STARTS`.
     n_threads : int

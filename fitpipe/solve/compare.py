@@ -123,9 +123,9 @@ def _score(
         seconds += time.perf_counter() - begin
         is_fitted = fits.frame_status != FrameStatus.NO_DATA
         skeleton = problem.skeleton
-        unknown = np.full(skeleton.n_bones, np.nan)
+        unknown = np.full(skeleton.n_links, np.nan)
         length = unknown if skeleton.bone_length_m is None else skeleton.bone_length_m
-        worst = worst_bone_error(fits.position, skeleton.bones, length)
+        worst = worst_bone_error(fits.position, skeleton.links, length)
         iterations.append(fits.iterations[is_fitted])
         status.append(fits.frame_status[is_fitted])
         bone.append(worst[is_fitted])

@@ -11,6 +11,7 @@ import numpy as np
 
 from fitpipe.arrays import ByteArray, FloatArray, IntArray
 from fitpipe.config import SolveConfig
+from fitpipe.errors import SolveError
 from fitpipe.kernels.tree_newton import TreeFit, fit_tree
 from fitpipe.kernels.tree_start import last_directions
 from fitpipe.records import JointStatus, Skeleton
@@ -59,6 +60,11 @@ def fit_frames(
     settings : SolveConfig
     progress : callable, optional
         Called with (frames done, frames in all) after every block.
+
+    Raises
+    ------
+    SolveError
+        The skeleton has rigid pairs and the settings choose a solver that cannot hold them.
     """
     tree = kernel_tree(problem.skeleton)
     n_time, n_joints = problem.stiffness.shape
@@ -72,6 +78,12 @@ def fit_frames(
         multiplier=np.full((n_time, problem.skeleton.n_links), np.nan),
     )
     rigid_pairs = has_rigid_pairs(problem.skeleton)
+    if rigid_pairs and (other := _other_solver(settings)):
+        raise SolveError(
+            f"skeleton {problem.skeleton.name!r} has rigid pairs, which {', '.join(other)} of "
+            "[solve] cannot hold: that solver knows bones only",
+            hint="leave these settings out, or use a skeleton without rigid_pairs",
+        )
     last = None
     fit_block, size = _solver(settings)
     for begin in range(0, n_time, size):
@@ -97,12 +109,7 @@ def fit_frames(
 
 def _solver(settings: SolveConfig) -> tuple[Callable[..., TreeFit], int]:
     """What fits a block of frames, and how many at a time."""
-    plain = SolveConfig()
-    is_plain = all(
-        getattr(settings, key) == getattr(plain, key)
-        for key in ("formulation", "curvature", "line_search", "reverse")
-    )
-    if not is_plain:
+    if _other_solver(settings):
         return partial(fit_loop, settings=settings), _LOOP_BLOCK
     in_kernel = partial(
         fit_tree,
@@ -111,6 +118,16 @@ def _solver(settings: SolveConfig) -> tuple[Callable[..., TreeFit], int]:
         n_threads=settings.threads or (os.cpu_count() or 1),
     )
     return in_kernel, _BLOCK
+
+
+def _other_solver(settings: SolveConfig) -> list[str]:
+    """Settings that the compiled kernels do not know, as text: ``formulation = 'aggregate'``."""
+    plain = SolveConfig()
+    return [
+        f"{key} = {getattr(settings, key)!r}"
+        for key in ("formulation", "curvature", "line_search", "reverse")
+        if getattr(settings, key) != getattr(plain, key)
+    ]
 
 
 def compile_kernels() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import fitpipe as fp
 from fitpipe.config import SolveConfig
+from fitpipe.errors import SolveError
 from fitpipe.records import FrameStatus, JointStatus
 from fitpipe.solve import Problem, fit_frames
 
@@ -158,6 +159,13 @@ def test_a_joint_that_only_a_pair_holds_is_carried():
     off = lengths_of(fits.position[0], known) - known.bone_length_m
     assert np.nanmax(np.abs(off)) < 1e-9
     assert np.isnan(off).sum() == 3
+
+
+def test_solvers_that_know_bones_only_are_refused():
+    skeleton = fp.Skeleton.preset("kinect20_girdles")
+    config = {"solve": {"formulation": "aggregate", "curvature": "none"}}
+    with pytest.raises(SolveError, match=r"rigid pairs, which formulation = 'aggregate', curvat"):
+        fp.fit(take_of(skeleton, n_time=5), skeleton=skeleton, config=config)
 
 
 def test_girdles_of_the_demo_walk_certify_nearly_every_frame():
