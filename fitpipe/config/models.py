@@ -83,7 +83,7 @@ class WeightsConfig(Section):
     jump_floor_m: Positive = Field(0.05, description="... and at least this far.")
     bones: bool = Field(True, description="Doubt samples at bones of the wrong length.")
     bone_strain: Positive = Field(
-        0.16, description="Doubted from this deviation on, over the length plus 0.1 m."
+        0.17, description="Doubted from this deviation on, over the length plus 0.1 m."
     )
     doubted_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1, description="Share of its weight that a doubted sample keeps."

@@ -54,7 +54,9 @@ def test_markers_in_fast_motion_are_believed(shared_data, name, markerset):
     take = map_take(fp.read_take(shared_data / name), markerset, skeleton)
     assert mend_swaps(take, skeleton, swaps="repair") is take
     _, doubt = screen(take, skeleton, WeightsConfig())
-    assert not doubt.any()
+    assert not (doubt == fp.Doubt.JUMP).any()
+    # one marker a shoulder makes that bone 3 cm longer or shorter in a punch
+    assert (doubt == fp.Doubt.BONES).mean() < 1e-3
 
 
 @pytest.mark.parametrize("name", ["reach_kinect_a", "reach_kinect_b", "walk_kinect_a"])
