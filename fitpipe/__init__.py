@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fitpipe.mapping import MarkerSet
     from fitpipe.output import load_fit
     from fitpipe.pipeline import fit
-    from fitpipe.records import Fit, FrameStatus, JointStatus, Skeleton, Take
+    from fitpipe.records import Doubt, Fit, FrameStatus, JointStatus, Skeleton, Take
     from fitpipe.report import Comparison
 
 __version__ = _version("fitpipe")
@@ -21,6 +21,7 @@ __version__ = _version("fitpipe")
 # The public names and where they live; each is imported on first use, so `import fitpipe` is light.
 _HOMES = {
     "Comparison": "fitpipe.report",
+    "Doubt": "fitpipe.records",
     "Fit": "fitpipe.records",
     "FitpipeError": "fitpipe.errors",
     "FrameStatus": "fitpipe.records",
@@ -37,6 +38,7 @@ _HOMES = {
 
 __all__ = [
     "Comparison",
+    "Doubt",
     "Fit",
     "FitpipeError",
     "FrameStatus",

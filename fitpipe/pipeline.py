@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fitpipe import calibrate, solve
-from fitpipe.arrays import ByteArray, FloatArray
+from fitpipe.arrays import BoolArray, ByteArray, FloatArray
 from fitpipe.config import CalibrateConfig, FitConfig, config_text, make_config
 from fitpipe.errors import CalibrationError, RecordError
 from fitpipe.mapping import MarkerSet, map_take
 from fitpipe.records import (
     BoneLengths,
     Calibration,
+    Doubt,
     Finding,
     Fit,
     FrameStatus,
@@ -40,6 +41,8 @@ class Posed(NamedTuple):
     time_s: FloatArray  # (time,) of the first source
     calibration: Calibration
     weight: FloatArray  # (time, source, joint)
+    doubt: ByteArray  # (time, source, joint)
+    noise_m: FloatArray  # (source, joint)
     observation_m: FloatArray  # (time, source, joint, 3) in the first source's frame
     log: tuple[Finding, ...]
 
@@ -102,7 +105,7 @@ def fit(
         config=settings,
     )
     bones, lengths = posed.problem.skeleton, posed.calibration.bone_lengths.length_m
-    frames = solve.fit_frames(posed.problem, settings.solve, progress=progress)
+    frames, weights = _solve(posed, settings, progress)
 
     return Fit(
         name=name or "+".join(take.source for take in takes),
@@ -117,7 +120,9 @@ def fit(
         iterations=frames.iterations,
         worst_bone_error=solve.worst_bone_error(frames.position, bones.links, lengths),
         multiplier=frames.multiplier,
-        weight=posed.weight,
+        weight=weights,
+        doubt=posed.doubt,
+        noise=posed.noise_m,
         residual=solve.residuals(frames.position, posed.observation_m),
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
@@ -146,9 +151,13 @@ def pose(
     log = [finding for take in takes for finding in _named(take, len(takes))]
 
     mapped = [map_take(take, markerset, bones, subject=subject) for take in takes]
+    # on each source's own clock: interpolation would smear a jump over its neighbours
+    swaps = settings.weights.swaps
+    mapped = [calibrate.mend_swaps(take, bones, swaps=swaps) for take in mapped]
+    judged = [calibrate.screen(take, bones, settings.weights) for take in mapped]
     clock = mapped[0].time_s
-    gap = settings.calibrate.max_gap_s
-    timed = [mapped[0], *(calibrate.onto_clock(take, clock, max_gap_s=gap) for take in mapped[1:])]
+    timed = _onto_clock([take for take, _ in judged], clock, settings.calibrate)
+    doubt = np.stack([calibrate.doubt_at(d, take.time_s, clock) for take, d in judged], axis=1)
     for before, after in zip(takes, timed, strict=True):
         new = replace(after, repairs=after.repairs[len(before.repairs) :])
         log += _named(new, len(takes))
@@ -158,10 +167,20 @@ def pose(
     bones = bones.with_lengths(calibration.bone_lengths.length_m)
 
     weights = solve.weights(timed, weight)
+    noise = [calibrate.noise_m(take) for take, _ in judged]
+    weights = weights * calibrate.noise_weights(noise, settings.weights)
     observation = solve.registered(timed, calibration)
+    if settings.weights.flips and len(takes) > 1:
+        as_seen = _onto_clock(mapped, clock, settings.calibrate)
+        as_seen_m = solve.registered(as_seen, calibration)
+        flipped = calibrate.flipped_sources(observation, as_seen_m, clock, bones)
+        log += _flips(flipped, takes)
+        doubt[flipped] = np.where(weights[flipped] > 0, np.uint8(Doubt.FLIPPED), doubt[flipped])
+        weights = np.where(flipped[..., None], 0.0, weights)
     problem = solve.pose_problem(observation, weights, bones)
     log += _never_seen(weights, bones)
-    return Posed(problem, clock, calibration, weights, observation, tuple(log))
+    noise_m = np.stack(noise)
+    return Posed(problem, clock, calibration, weights, doubt, noise_m, observation, tuple(log))
 
 
 def _check_sources(takes: Sequence[Take]) -> None:
@@ -191,6 +210,37 @@ def _named(take: Take, n_sources: int) -> list[Finding]:
     if n_sources == 1:
         return list(take.repairs)
     return [replace(f, what=f"source {take.source!r}: {f.what}") for f in take.repairs]
+
+
+def _onto_clock(takes: Sequence[Take], clock: FloatArray, settings: CalibrateConfig) -> list[Take]:
+    """All takes at the instants of the first one's clock."""
+    gap = settings.max_gap_s
+    return [
+        takes[0],
+        *(calibrate.onto_clock(take, clock, max_gap_s=gap) for take in takes[1:]),
+    ]
+
+
+def _solve(
+    posed: Posed, settings: FitConfig, progress: Progress | None
+) -> tuple[solve.FrameFits, FloatArray]:
+    """The fits, and the weights they rest on: repeated with less weight on what lies off them."""
+    scale = settings.weights.robust_scale_m
+    n_repeats = settings.weights.robust_steps if scale > 0 else 0
+
+    def of_pass(number: int) -> Progress | None:
+        if progress is None:
+            return None
+        return lambda done, n: progress((number * n + done) // (n_repeats + 1), n)
+
+    weights = posed.weight
+    frames = solve.fit_frames(posed.problem, settings.solve, progress=of_pass(0))
+    for number in range(1, n_repeats + 1):
+        residual = solve.residuals(frames.position, posed.observation_m)
+        weights = solve.robust_weights(posed.weight, residual, scale_m=scale)
+        problem = solve.pose_problem(posed.observation_m, weights, posed.problem.skeleton)
+        frames = solve.fit_frames(problem, settings.solve, progress=of_pass(number))
+    return frames, weights
 
 
 def _calibrate(
@@ -248,6 +298,25 @@ def _contradictions(frame_status: ByteArray) -> list[Finding]:
             otherwise="give lengths that agree (bone_length_m), or leave the rigid pair out",
         )
     ]
+
+
+def _flips(flipped: BoolArray, takes: Sequence[Take]) -> list[Finding]:
+    """Says which sources took the back for the front, and when."""
+    findings = []
+    for take, where in zip(takes, flipped.T, strict=True):
+        edge = np.flatnonzero(np.diff(np.concatenate(([0], where.astype(np.int8), [0]))))
+        ranges = [f"{a}-{b - 1}" for a, b in zip(edge[::2], edge[1::2], strict=True)]
+        if ranges:
+            listed = ", ".join(ranges[:10]) + (", ..." if len(ranges) > 10 else "")
+            findings.append(
+                Finding(
+                    f"source {take.source!r} takes the back for the front in "
+                    f"{np.count_nonzero(where)} frames ({listed})",
+                    "left out there, the other sources are used",
+                    otherwise="weights.flips = false keeps them",
+                )
+            )
+    return findings
 
 
 def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:

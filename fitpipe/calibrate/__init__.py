@@ -1,14 +1,24 @@
-"""Brings sources into one frame and onto one clock, and measures the subject's bones."""
+"""Brings sources into one frame and onto one clock, weighs them, and measures the bones."""
 
+from fitpipe.calibrate.flips import flipped_sources
 from fitpipe.calibrate.lengths import estimate_lengths, lengths_from_names, read_lengths
+from fitpipe.calibrate.noise import noise_m, noise_weights
 from fitpipe.calibrate.registration import align_rigid, register
+from fitpipe.calibrate.screen import doubt_at, screen
+from fitpipe.calibrate.swaps import mend_swaps
 from fitpipe.calibrate.timing import onto_clock
 
 __all__ = [
     "align_rigid",
+    "doubt_at",
     "estimate_lengths",
+    "flipped_sources",
     "lengths_from_names",
+    "mend_swaps",
+    "noise_m",
+    "noise_weights",
     "onto_clock",
     "read_lengths",
     "register",
+    "screen",
 ]

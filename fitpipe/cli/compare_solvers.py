@@ -100,6 +100,7 @@ def _posed(
     import numpy as np
 
     from fitpipe import pipeline
+    from fitpipe.config import WeightsConfig
     from fitpipe.errors import InputError
     from fitpipe.mapping import map_take
     from fitpipe.solve.compare import thinned
@@ -110,6 +111,7 @@ def _posed(
         else replace(take, confidence=np.where(take.confidence > 0, 1.0, 0.0))
         for take in takes
     ]
+    config = config.model_copy(update={"weights": WeightsConfig.plain()})
     problem = pipeline.pose(equal, config=config, **options).problem
     n_all = len(problem.constant)
     rows = np.unique(np.linspace(0, n_all - 1, min(n_frames, n_all)).round().astype(np.int64))

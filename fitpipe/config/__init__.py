@@ -9,6 +9,7 @@ from fitpipe.config.models import (
     SkeletonConfig,
     SolveConfig,
     TakesConfig,
+    WeightsConfig,
 )
 from fitpipe.config.simulate import MotionConfig, NoiseConfig, SensorsConfig, SimulateConfig
 
@@ -24,6 +25,7 @@ __all__ = [
     "SkeletonConfig",
     "SolveConfig",
     "TakesConfig",
+    "WeightsConfig",
     "config_text",
     "load_run_config",
     "make_config",

@@ -61,6 +61,48 @@ class CalibrateConfig(Section):
     )
 
 
+class WeightsConfig(Section):
+    """How much each observation counts, and which are not believed."""
+
+    noise: bool = Field(
+        True, description="Weigh sources and joints by the noise measured on the take."
+    )
+    noise_floor_m: Positive = Field(
+        0.01, description="Added to the noise (squares): slow errors, which noise does not show."
+    )
+    swaps: Literal["repair", "report", "off"] = Field(
+        "repair", description="What to do where labels of one source change places for a while."
+    )
+    flips: bool = Field(
+        True, description="Leave out a source while it takes the back for the front."
+    )
+    jumps: bool = Field(True, description="Leave out samples that jump off their own track.")
+    jump_factor: Positive = Field(
+        3.0, description="A jump is this many times farther off than the track's noise explains ..."
+    )
+    jump_floor_m: Positive = Field(0.05, description="... and at least this far.")
+    bones: bool = Field(True, description="Doubt samples at bones of the wrong length.")
+    bone_strain: Positive = Field(
+        0.17, description="Doubted from this deviation on, over the length plus 0.1 m."
+    )
+    doubted_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.1, description="Share of its weight that a doubted sample keeps."
+    )
+    robust_scale_m: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        0.05, description="Weights are divided by 1 + (residual / this)^2; 0 leaves them."
+    )
+    robust_steps: Annotated[int, Field(ge=1, le=100)] = Field(
+        3, description="Times the fit is repeated with the weights so divided."
+    )
+
+    @classmethod
+    def plain(cls) -> WeightsConfig:
+        """Every observation as it comes, with the weight of its confidence."""
+        return cls(
+            noise=False, swaps="off", flips=False, jumps=False, bones=False, robust_scale_m=0.0
+        )
+
+
 class SolveConfig(Section):
     """The fit of a frame."""
 
@@ -107,6 +149,7 @@ class FitConfig(Section):
 
     skeleton: SkeletonConfig = SkeletonConfig()
     calibrate: CalibrateConfig = CalibrateConfig()
+    weights: WeightsConfig = WeightsConfig()
     solve: SolveConfig = SolveConfig()
 
 
@@ -118,4 +161,4 @@ class RunConfig(FitConfig):
 
     def fit_config(self) -> FitConfig:
         """The part that decides the numbers of a fit."""
-        return FitConfig(skeleton=self.skeleton, calibrate=self.calibrate, solve=self.solve)
+        return FitConfig(**{name: getattr(self, name) for name in FitConfig.model_fields})

@@ -145,6 +145,8 @@ def _fit(name: str, variables: tuple[Variable, ...]) -> Fit:
         worst_bone_error=values["worst_bone_error"],
         multiplier=values["multiplier"],
         weight=values["weight"],
+        doubt=values.get("doubt", np.zeros(values["weight"].shape, np.uint8)),
+        noise=values.get("noise", np.full(values["weight"].shape[1:], np.nan)),
         residual=values["residual"],
         disagreement=values["disagreement"],
         calibration=_calibration(values),

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fitpipe.records import Fit, FrameStatus, JointStatus
+from fitpipe.records import Doubt, Fit, FrameStatus, JointStatus
 
 SCHEMA_NAME: Final = "fitpipe.fit"
 SCHEMA_VERSION: Final = 1
@@ -168,6 +168,18 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     Entry(
         "weight", (_T, _S, _J), "float64", "1", "weight of the source's observation in objective",
         attrgetter("weight"), "0 where there is no observation or it was not used.",
+    ),
+    Entry(
+        "doubt", (_T, _S, _J), "uint8", "1", "why the source's observation counts less",
+        attrgetter("doubt"),
+        "none: it counts as its confidence says, or there is none. jump: it jumped off its own "
+        "track and was taken as missing. bones: the bones at it were off their usual length, its "
+        "weight was reduced. flipped: the source took the back for the front, weight 0.",
+        Doubt,
+    ),
+    Entry(
+        "noise", (_S, _J), "float64", "m", "standard deviation of the source's noise on one axis",
+        attrgetter("noise"), "Measured on the take. NaN where there are too few samples.",
     ),
     Entry(
         "residual", (_T, _S, _J), "float64", "m",

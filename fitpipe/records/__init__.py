@@ -4,12 +4,13 @@ from fitpipe.records.calibration import BoneLengths, Calibration, SourceTransfor
 from fitpipe.records.finding import Finding
 from fitpipe.records.fit import Fit
 from fitpipe.records.skeleton import Skeleton
-from fitpipe.records.status import FrameStatus, JointStatus
+from fitpipe.records.status import Doubt, FrameStatus, JointStatus
 from fitpipe.records.take import Origin, Take
 
 __all__ = [
     "BoneLengths",
     "Calibration",
+    "Doubt",
     "Finding",
     "Fit",
     "FrameStatus",

@@ -55,6 +55,10 @@ class Fit:
         unit weights): how hard the data pull on the bone. NaN where an end is absent.
     weight : ndarray, shape (time, source, joint)
         What each observation counted for in J0; 0 where it is missing or was not used.
+    doubt : ndarray of uint8, shape (time, source, joint)
+        Doubt: why an observation counts less than its confidence says, or not at all.
+    noise : ndarray, shape (source, joint), metres
+        Standard deviation of the noise on one axis, measured on the take; NaN where unknown.
     residual : ndarray, shape (time, source, joint), metres
         Distance of the fitted joint to each registered observation; NaN where there is none.
     disagreement : ndarray, shape (time, joint), metres
@@ -84,6 +88,8 @@ class Fit:
     worst_bone_error: FloatArray
     multiplier: FloatArray
     weight: FloatArray
+    doubt: ByteArray
+    noise: FloatArray
     residual: FloatArray
     disagreement: FloatArray
     calibration: Calibration
@@ -104,10 +110,17 @@ class Fit:
             "worst_bone_error": (n_time,),
             "multiplier": (n_time, self.skeleton.n_links),
             "weight": (n_time, len(self.sources), n_joints),
+            "doubt": (n_time, len(self.sources), n_joints),
+            "noise": (len(self.sources), n_joints),
             "residual": (n_time, len(self.sources), n_joints),
             "disagreement": (n_time, n_joints),
         }
-        types = {"status": np.uint8, "frame_status": np.uint8, "iterations": np.int64}
+        types = {
+            "status": np.uint8,
+            "frame_status": np.uint8,
+            "doubt": np.uint8,
+            "iterations": np.int64,
+        }
         for name, shape in shapes.items():
             array = frozen(getattr(self, name), types.get(name, np.float64))
             faults.shape(name, array, shape)

@@ -36,3 +36,16 @@ class JointStatus(IntEnum):
     """At least one source saw it in this frame."""
     CARRIED = 2
     """No source saw it; it is held by bones between observed joints."""
+
+
+class Doubt(IntEnum):
+    """Why an observation counts less than its confidence says, or not at all."""
+
+    NONE = 0
+    """Nothing speaks against it; or there is no observation."""
+    JUMP = 1
+    """It jumps off its own track: taken as missing."""
+    BONES = 2
+    """The bones at it are off their usual length: its weight is reduced."""
+    FLIPPED = 3
+    """The source takes left for right, against the other sources: weight 0."""

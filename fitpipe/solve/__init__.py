@@ -1,7 +1,7 @@
 """Fits the skeleton to the weighted observations, frame by frame."""
 
 from fitpipe.solve.frames import FrameFits, compile_kernels, fit_frames
-from fitpipe.solve.problem import Problem, pose_problem, registered, weights
+from fitpipe.solve.problem import Problem, pose_problem, registered, robust_weights, weights
 from fitpipe.solve.residuals import disagreement, residuals, worst_bone_error
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "pose_problem",
     "registered",
     "residuals",
+    "robust_weights",
     "weights",
     "worst_bone_error",
 ]

@@ -90,6 +90,19 @@ def weights(takes: Sequence[Take], given: Sequence[FloatArray] | None) -> FloatA
     return table
 
 
+def robust_weights(weight: FloatArray, residual_m: FloatArray, *, scale_m: float) -> FloatArray:
+    """Weights that fall with the residual as Cauchy's do: weight / (1 + (residual / scale)²).
+
+    Parameters
+    ----------
+    weight, residual_m : ndarray, shape (time, source, joint)
+        The residual in metres, NaN where there is none.
+    scale_m : float, metres
+        Residual at which half of the weight is left.
+    """
+    return np.asarray(weight / (1 + np.nan_to_num(residual_m / scale_m) ** 2))
+
+
 def _confidence(take: Take) -> FloatArray:
     confidence = 1.0 if take.confidence is None else take.confidence
     return np.asarray(np.where(take.is_observed, confidence, 0.0))

@@ -12,6 +12,7 @@ import pytest
 from fitpipe.records import (
     BoneLengths,
     Calibration,
+    Doubt,
     Finding,
     Fit,
     FrameStatus,
@@ -67,6 +68,8 @@ def plant(n_time: int) -> Fit:
         worst_bone_error=values(n_time, start=1e-12),
         multiplier=values(n_time, N_LINKS, start=-3.0),
         weight=values(n_time, len(SOURCES), N_JOINTS, start=0.25),
+        doubt=np.arange(n_time * len(SOURCES) * N_JOINTS).reshape(residual.shape) % len(Doubt),
+        noise=values(len(SOURCES), N_JOINTS, start=0.003),
         residual=residual,
         disagreement=values(n_time, N_JOINTS, start=0.02),
         calibration=Calibration(

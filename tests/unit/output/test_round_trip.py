@@ -81,6 +81,8 @@ def test_one_joint_one_frame_no_findings_no_provenance(tmp_path, same):
         worst_bone_error=np.zeros(1),
         multiplier=np.empty((1, 0)),
         weight=one[None],
+        doubt=0 * one[None],
+        noise=one,
         residual=one[None],
         disagreement=np.full((1, 1), np.nan),
         calibration=Calibration((SourceTransform.identity("a"),), BoneLengths.given(nothing)),

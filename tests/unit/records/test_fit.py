@@ -13,6 +13,7 @@ from fitpipe.errors import RecordError
 from fitpipe.records import (
     BoneLengths,
     Calibration,
+    Doubt,
     Fit,
     FrameStatus,
     JointStatus,
@@ -51,6 +52,8 @@ def fit() -> Fit:
         worst_bone_error=np.array([1e-16, 3e-16, NAN]),
         multiplier=np.array([[0.1], [0.2], [NAN]]),
         weight=np.where(np.isnan(residual), 0.0, 1.0),
+        doubt=np.where(np.isnan(residual), Doubt.JUMP, Doubt.NONE),
+        noise=np.full((2, 2), 0.01),
         residual=residual,
         disagreement=np.array([[0.02, 0.03], [NAN, NAN], [NAN, NAN]]),
         calibration=Calibration(
