@@ -102,7 +102,14 @@ def fit(
         config=settings,
     )
     bones, lengths = posed.problem.skeleton, posed.calibration.bone_lengths.length_m
-    frames = solve.fit_frames(posed.problem, settings.solve, progress=progress)
+    frames, weights, noticed = solve.fit_take(
+        posed.problem,
+        posed.observation_m,
+        posed.weight,
+        posed.time_s,
+        settings.solve,
+        progress=progress,
+    )
 
     return Fit(
         name=name or "+".join(take.source for take in takes),
@@ -117,12 +124,12 @@ def fit(
         iterations=frames.iterations,
         worst_bone_error=solve.worst_bone_error(frames.position, bones.links, lengths),
         multiplier=frames.multiplier,
-        weight=posed.weight,
+        weight=weights,
         residual=solve.residuals(frames.position, posed.observation_m),
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
         provenance=_provenance(takes, settings),
-        log=(*posed.log, *_contradictions(frames.frame_status)),
+        log=(*posed.log, *noticed, *_contradictions(frames.frame_status)),
     )
 
 
