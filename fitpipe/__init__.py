@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fitpipe.pipeline import fit
     from fitpipe.records import Doubt, Fit, FrameStatus, JointStatus, Skeleton, Take
     from fitpipe.report import Comparison
+    from fitpipe.solve import Tracker
 
 __version__ = _version("fitpipe")
 
@@ -29,6 +30,7 @@ _HOMES = {
     "MarkerSet": "fitpipe.mapping",
     "Skeleton": "fitpipe.records",
     "Take": "fitpipe.records",
+    "Tracker": "fitpipe.solve",
     "compare": "fitpipe.comparison",
     "fit": "fitpipe.pipeline",
     "load_fit": "fitpipe.output",
@@ -46,6 +48,7 @@ __all__ = [
     "MarkerSet",
     "Skeleton",
     "Take",
+    "Tracker",
     "compare",
     "fit",
     "load_fit",

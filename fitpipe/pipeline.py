@@ -105,7 +105,7 @@ def fit(
         config=settings,
     )
     bones, lengths = posed.problem.skeleton, posed.calibration.bone_lengths.length_m
-    frames, weights = _solve(posed, settings, progress)
+    frames, weights, noticed = _solve(posed, settings, progress)
 
     return Fit(
         name=name or "+".join(take.source for take in takes),
@@ -127,7 +127,7 @@ def fit(
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
         provenance=_provenance(takes, settings),
-        log=(*posed.log, *_contradictions(frames.frame_status)),
+        log=(*posed.log, *noticed, *_contradictions(frames.frame_status)),
     )
 
 
@@ -221,26 +221,31 @@ def _onto_clock(takes: Sequence[Take], clock: FloatArray, settings: CalibrateCon
     ]
 
 
-def _solve(
-    posed: Posed, settings: FitConfig, progress: Progress | None
-) -> tuple[solve.FrameFits, FloatArray]:
-    """The fits, and the weights they rest on: repeated with less weight on what lies off them."""
+def _solve(posed: Posed, settings: FitConfig, progress: Progress | None) -> solve.TakeFits:
+    """The fits, and the weights they rest on: repeated with less weight on what lies off them.
+
+    Fits over time judge observations by the motion instead, within one pass.
+    """
     scale = settings.weights.robust_scale_m
-    n_repeats = settings.weights.robust_steps if scale > 0 else 0
+    is_repeated = scale > 0 and settings.solve.temporal == "none"
+    n_repeats = settings.weights.robust_steps if is_repeated else 0
 
-    def of_pass(number: int) -> Progress | None:
-        if progress is None:
-            return None
-        return lambda done, n: progress((number * n + done) // (n_repeats + 1), n)
+    def fitted(problem: solve.Problem, weights: FloatArray, number: int) -> solve.TakeFits:
+        def of_pass(done: int, n: int) -> None:
+            if progress is not None:
+                progress((number * n + done) // (n_repeats + 1), n)
 
-    weights = posed.weight
-    frames = solve.fit_frames(posed.problem, settings.solve, progress=of_pass(0))
+        return solve.fit_take(
+            problem, posed.observation_m, weights, posed.time_s, settings.solve, progress=of_pass
+        )
+
+    fits = fitted(posed.problem, posed.weight, 0)
     for number in range(1, n_repeats + 1):
-        residual = solve.residuals(frames.position, posed.observation_m)
+        residual = solve.residuals(fits.frames.position, posed.observation_m)
         weights = solve.robust_weights(posed.weight, residual, scale_m=scale)
         problem = solve.pose_problem(posed.observation_m, weights, posed.problem.skeleton)
-        frames = solve.fit_frames(problem, settings.solve, progress=of_pass(number))
-    return frames, weights
+        fits = fitted(problem, weights, number)
+    return fits
 
 
 def _calibrate(

@@ -88,6 +88,8 @@ def _fault(model: type[BaseModel], item: dict[str, Any]) -> tuple[str, str]:
         return place, f"unknown key; {suggest(key, known)}"
     if item["type"] == "missing":
         return place, "is missing; it has no default"
+    if item["type"] == "value_error":
+        return place, item["msg"].removeprefix("Value error, ")
     message = item["msg"][0].lower() + item["msg"][1:]
     return place, f"{message}, got {item['input']!r}"
 

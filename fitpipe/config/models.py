@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -133,6 +133,51 @@ class SolveConfig(Section):
     threads: Annotated[int, Field(ge=0)] = Field(
         0, description="Cores a take is fitted on, 0 for all; has no influence on the result."
     )
+    temporal: Literal["none", "previous", "trajectory"] = Field(
+        "none",
+        description="'none' fits every frame by itself; 'trajectory' fits the whole take, smooth "
+        "over time; 'previous' pulls each frame to where the ones before it lead, as a live fit "
+        "must.",
+    )
+    smoothness: Positive | None = Field(
+        None,
+        description="Weight s of the integral of the squared derivative over time against the sum "
+        "of squared distances, in seconds^(2 smoothness_order - 1), for all joints. Default: "
+        "chosen for every joint, such that held-out observations are predicted best.",
+    )
+    smoothness_order: Literal[2, 3] = Field(
+        3, description="Which derivative is kept small: 2 = acceleration, 3 = jerk."
+    )
+    max_gap_s: Positive = Field(
+        0.5,
+        description="Longest gap of a joint that the motion over time bridges, a third of it where "
+        "the motion is known on one side only; a longer one stays open unless bones hold the "
+        "joint.",
+    )
+    robust: bool = Field(
+        True, description="Fits over time weigh down observations far from the motion."
+    )
+    previous_weight: Positive = Field(
+        0.5,
+        description="Weight of the pull toward the predicted joint, against 1 for an observation.",
+    )
+
+    @model_validator(mode="after")
+    def _over_time_by_newton(self) -> SolveConfig:
+        if self.temporal == "none":
+            return self
+        fields = SolveConfig.model_fields
+        odd = [
+            f"{key} = {getattr(self, key)!r}"
+            for key in ("formulation", "curvature", "line_search", "reverse")
+            if getattr(self, key) != fields[key].default
+        ]
+        if odd:
+            raise ValueError(
+                f"temporal = {self.temporal!r} knows no {', '.join(odd)}: leave it at its default, "
+                "or set temporal = 'none'"
+            )
+        return self
 
 
 class OutputConfig(Section):

@@ -153,7 +153,8 @@ ENTRIES: Final[tuple[Entry, ...]] = (
         "status", (_T, _J), "uint8", "1", "where the joint's position comes from",
         attrgetter("status"),
         "absent: no position. observed: at least one source saw the joint in this frame. "
-        "carried: no source saw it, bones between observed joints hold it.",
+        "carried: no source saw it, bones between observed joints hold it. "
+        "interpolated: no observation of it was used in this frame, the motion around carries it.",
         JointStatus,
     ),
     Entry(

@@ -9,7 +9,7 @@ class FrameStatus(IntEnum):
     """How the fit of one frame ended."""
 
     NO_DATA = 0
-    """No joint was observed; every position is NaN."""
+    """Nothing was observed that a skeleton could be fitted to; every position is NaN."""
     CERTIFIED = 1
     """Converged, and proven to be the global optimum (formulation.md section 4, certificate)."""
     STATIONARY = 2
@@ -36,6 +36,8 @@ class JointStatus(IntEnum):
     """At least one source saw it in this frame."""
     CARRIED = 2
     """No source saw it; it is held by bones between observed joints."""
+    INTERPOLATED = 3
+    """No source's observation was used in this frame; carried by the motion around it."""
 
 
 class Doubt(IntEnum):

@@ -1,15 +1,23 @@
-"""Fits the skeleton to the weighted observations, frame by frame."""
+"""Fits the skeleton to the weighted observations, frame by frame or over time."""
 
-from fitpipe.solve.frames import FrameFits, compile_kernels, fit_frames
+from fitpipe.solve.frames import FrameFits, TakeFits, compile_kernels, fit_frames
 from fitpipe.solve.problem import Problem, pose_problem, registered, robust_weights, weights
 from fitpipe.solve.residuals import disagreement, residuals, worst_bone_error
+from fitpipe.solve.take import fit_take
+from fitpipe.solve.tracker import FrameFit, Tracker
+from fitpipe.solve.trajectory import fit_trajectory
 
 __all__ = [
+    "FrameFit",
     "FrameFits",
     "Problem",
+    "TakeFits",
+    "Tracker",
     "compile_kernels",
     "disagreement",
     "fit_frames",
+    "fit_take",
+    "fit_trajectory",
     "pose_problem",
     "registered",
     "residuals",

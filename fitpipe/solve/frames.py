@@ -14,7 +14,7 @@ from fitpipe.config import SolveConfig
 from fitpipe.errors import SolveError
 from fitpipe.kernels.tree_newton import TreeFit, fit_tree
 from fitpipe.kernels.tree_start import last_directions
-from fitpipe.records import JointStatus, Skeleton
+from fitpipe.records import Finding, JointStatus, Skeleton
 from fitpipe.solve.frames_loop import fit_loop
 from fitpipe.solve.problem import Problem
 from fitpipe.solve.rigid_pairs import has_rigid_pairs, hold_rigid_pairs
@@ -34,6 +34,14 @@ class FrameFits(NamedTuple):
     objective_start: FloatArray
     iterations: IntArray
     multiplier: FloatArray
+
+
+class TakeFits(NamedTuple):
+    """A fit of all frames: the solver's arrays, the weights it ended with, what it noticed."""
+
+    frames: FrameFits
+    weight: FloatArray  # (time, source, joint)
+    findings: tuple[Finding, ...]
 
 
 class KernelTree(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 
 from fitpipe.arrays import FloatArray
 from fitpipe.errors import SolveError
+from fitpipe.kernels.sources import mean_of_sources, squared_distances
 from fitpipe.records import Calibration, Skeleton, Take
 
 
@@ -45,13 +46,22 @@ def pose_problem(observation_m: FloatArray, weight: FloatArray, skeleton: Skelet
         Non-negative; 0 exactly where the observation is missing or not to be used.
     skeleton : Skeleton
     """
-    seen = np.where((weight > 0)[..., None], observation_m, 0.0)
-    total = weight.sum(axis=1)
-    divisor = np.where(total > 0, total, 1.0)
-    target = np.einsum("tsj,tsjx->tjx", weight, seen) / divisor[..., None]
-    apart = np.where((weight > 0)[..., None], seen - target[:, None], 0.0)
-    constant = np.einsum("tsj,tsjx,tsjx->t", weight, apart, apart)
+    target, total = weighted_mean(observation_m, weight)
+    squared = np.empty_like(weight)
+    squared_distances(observation_m, weight, target, squared)
+    constant = np.einsum("tsj,tsj->t", weight, squared)
     return Problem(skeleton, target, 2.0 * total, constant)
+
+
+def weighted_mean(observation_m: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean of each joint over the sources, 0 where none saw it, and the sum of its weights.
+
+    Shapes as in `pose_problem`; returns (time, joint, 3), metres, and (time, joint).
+    """
+    n_time, _, n_joints = weight.shape
+    mean, total = np.empty((n_time, n_joints, 3)), np.empty((n_time, n_joints))
+    mean_of_sources(observation_m, weight, mean, total)
+    return mean, total
 
 
 def registered(takes: Sequence[Take], calibration: Calibration) -> FloatArray:

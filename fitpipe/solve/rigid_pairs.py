@@ -8,6 +8,7 @@ import numpy as np
 
 from fitpipe.arrays import FloatArray
 from fitpipe.config import SolveConfig
+from fitpipe.errors import SolveError
 from fitpipe.kernels.graph_newton import fit_graph
 from fitpipe.records import JointStatus, Skeleton
 from fitpipe.solve.problem import Problem
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
 def has_rigid_pairs(skeleton: Skeleton) -> bool:
     """Whether the skeleton has a rigid pair of known length."""
     return bool(np.isfinite(_lengths(skeleton)[skeleton.n_bones :]).any())
+
+
+def refuse_rigid_pairs(skeleton: Skeleton) -> None:
+    """For fits over time, which know trees of bones only.
+
+    Raises
+    ------
+    SolveError
+        The skeleton has a rigid pair of known length.
+    """
+    if has_rigid_pairs(skeleton):
+        pairs = ", ".join(skeleton.bone_names[skeleton.n_bones :])
+        raise SolveError(
+            f"fits over time hold bones only, and {skeleton.name!r} has rigid pairs: {pairs}",
+            hint="take the skeleton without rigid pairs, or solve.temporal = 'none'",
+        )
 
 
 def hold_rigid_pairs(

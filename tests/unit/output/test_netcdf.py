@@ -132,5 +132,5 @@ def test_markdown_tells_every_field_and_flag():
         assert f"| `{entry.name.rpartition('/')[2]}` | " in text
     for name in ROOT_ATTRIBUTES:
         assert f"| `{name}` | " in text
-    assert "Values: 0 absent, 1 observed, 2 carried." in text
+    assert "Values: 0 absent, 1 observed, 2 carried, 3 interpolated." in text
     assert all(line.count("|") in (3, 6) for line in text.splitlines() if line.startswith("|"))

@@ -99,7 +99,7 @@ def test_xarray_selects_by_name_and_carries_units(fit):
     assert data.sel(time=0.04).iterations.item() == 9
     assert data.position.attrs["units"] == "m"
     assert data.time.attrs["units"] == "s"
-    assert data.status.attrs["flag_meanings"] == "absent observed carried"
+    assert data.status.attrs["flag_meanings"] == "absent observed carried interpolated"
 
 
 def test_short_answers(fit):
