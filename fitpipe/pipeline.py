@@ -131,6 +131,16 @@ def fit(
     )
 
 
+def load_kernels(config: FitConfig) -> None:
+    """Have every kernel a fit needs compiled, or loaded from Numba's cache, on a tiny take."""
+    frame, joint = np.arange(12.0), np.arange(3.0)
+    bend = np.sin(frame[:, None] + 2 * joint)
+    position = np.stack([0.3 * joint + 0 * bend, 0.1 * bend, 0.1 * np.cos(3 * bend)], axis=-1)
+    chain = Skeleton("chain", ("a", "b", "c"), (-1, 0, 1))
+    takes = [Take(source, chain.joints, position, frame / 30) for source in "ab"]
+    fit(takes, skeleton=chain, config=config)
+
+
 def pose(
     takes: Sequence[Take],
     *,

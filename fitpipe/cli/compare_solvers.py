@@ -129,11 +129,12 @@ def _compare(problems: list[Problem], truths: list[FloatArray | None]) -> list[S
     """Run all solvers, with a bar on a terminal."""
     from tqdm import tqdm
 
-    from fitpipe.solve import compile_kernels
+    from fitpipe.config import FitConfig
+    from fitpipe.pipeline import load_kernels
     from fitpipe.solve.compare import compare_solvers, solver_settings
 
     solvers = solver_settings()
-    compile_kernels()
+    load_kernels(FitConfig())
     scores = compare_solvers(problems, truths, solvers)
     return list(tqdm(scores, total=len(solvers), unit=" solvers", disable=None, leave=False))
 

@@ -50,7 +50,7 @@ def fit(
     results.check_writable(output.parent)
     options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
     takes = distinct([take for path in files for take in read_takes(path, **options)])
-    with frame_bar() as bar:
+    with frame_bar(config) as bar:
         result = pipeline.fit(
             takes,
             skeleton=skeleton,

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from fitpipe.pipeline import Progress
+from fitpipe.config import FitConfig
+from fitpipe.pipeline import Progress, load_kernels
 
 
 @contextmanager
-def frame_bar() -> Iterator[Callable[[str], Progress]]:
+def frame_bar(config: FitConfig) -> Iterator[Callable[[str], Progress]]:
     """A bar over the frames of a take: give it the take's name, feed the callback it returns.
 
-    The kernels are loaded first, so that no take's time holds their compilation.
+    The kernels the config needs are loaded first: no take's time holds their compilation.
     """
     from tqdm import tqdm
 
-    from fitpipe.solve import compile_kernels
-
     with tqdm(unit=" frames", disable=None, leave=False) as bar:
         bar.set_description("loading the fit (compiles once, in the first run)")
-        compile_kernels()
+        load_kernels(config)
 
         def start(take: str) -> Progress:
             bar.reset()

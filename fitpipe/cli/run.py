@@ -41,7 +41,7 @@ def run_takes(config: RunConfig, base: Path) -> list[Outcome]:
     outcomes = []
     with (
         tqdm(total=len(takes), desc="takes", unit=" takes", disable=None, leave=False) as overall,
-        frame_bar() as bar,
+        frame_bar(config.fit_config()) as bar,
     ):
         for outcome in batch.run(config, base=base, progress=bar):
             outcomes.append(outcome)

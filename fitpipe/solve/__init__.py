@@ -1,6 +1,6 @@
 """Fits the skeleton to the weighted observations, frame by frame or over time."""
 
-from fitpipe.solve.frames import FrameFits, TakeFits, compile_kernels, fit_frames
+from fitpipe.solve.frames import FrameFits, TakeFits, fit_frames
 from fitpipe.solve.problem import Problem, pose_problem, registered, robust_weights, weights
 from fitpipe.solve.residuals import disagreement, residuals, worst_bone_error
 from fitpipe.solve.take import fit_take
@@ -13,7 +13,6 @@ __all__ = [
     "Problem",
     "TakeFits",
     "Tracker",
-    "compile_kernels",
     "disagreement",
     "fit_frames",
     "fit_take",

@@ -138,13 +138,6 @@ def _other_solver(settings: SolveConfig) -> list[str]:
     ]
 
 
-def compile_kernels() -> None:
-    """Have the kernels compiled (or loaded from Numba's cache) before the first frame is fitted."""
-    pair = Skeleton("pair", ("a", "b"), (-1, 0), bone_length_m=np.ones(1))
-    target = np.array([[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
-    fit_frames(Problem(pair, target, np.ones((1, 2)), np.zeros(1)), SolveConfig())
-
-
 def kernel_tree(skeleton: Skeleton) -> KernelTree:
     """The skeleton with parents before children, and with bones of NaN length cut."""
     order = skeleton.topological_order
