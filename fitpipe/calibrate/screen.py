@@ -15,6 +15,7 @@ from fitpipe.records import Doubt, Finding, Skeleton, Take
 
 _REACH_S = 0.25  # neighbours farther away in time predict nothing ...
 _REACH_TICKS = 2.5  # ... unless the take is slower than that
+_LONE = 1.5  # how much wider the gate is where there is one prediction (at the ends of a track)
 _PASSES = 2  # the second no longer leans on what the first has found
 _LENGTH_OFFSET_M = 0.1  # a bone's error hardly shrinks with its length: short ones may stretch more
 _INHERITED = 0.6  # share of the parent's strain: where an elbow is lost the hand is, too
@@ -153,7 +154,9 @@ def _jumps(
     for _ in range(_PASSES):
         off_track(position, time_s, variance, reach, distance, spread)
         usual = _usual(np.fmin.reduce(distance / spread))
-        gate = np.fmax(settings.jump_floor_m, settings.jump_factor * usual * spread)
+        gate = np.maximum(settings.jump_floor_m, settings.jump_factor * usual * spread)
+        # chance alone makes one prediction bad more often than all of several
+        gate[:, np.count_nonzero(distance >= 0, axis=0) == 1] *= _LONE
         # the best prediction counts: one bad neighbour, or the edge of an episode, brings no good
         # sample into doubt; NaN is not greater than 1
         new = np.fmin.reduce(distance / gate) > 1
@@ -165,7 +168,10 @@ def _jumps(
 
 
 def _usual(noise: FloatArray) -> FloatArray:
-    """Median over the frames around each frame, shape (time,): noise grows with distance."""
+    """Median over the frames around each frame, shape (time,): noise grows with distance.
+
+    NaN where the track is too short to tell.
+    """
     typical = _median(noise)
     if np.isnan(typical) or len(noise) <= _AROUND:
         return np.full(len(noise), typical)

@@ -64,16 +64,17 @@ def mend_swaps(
 def _exchanged(take: Take, skeleton: Skeleton) -> dict[tuple[int, int], BoolArray]:
     """For every pair of joints that ever change places: the frames in which they have."""
     seen = take.is_observed
-    places, linked = _expected(take.position_m, take.time_s, seen)
+    places, earlier, linked = _expected(take.position_m, take.time_s, seen)
     own = np.where(linked, _nearest(take.position_m[None], places), np.nan)
     limbs = [np.array(limb).T for limb in _limbs(skeleton)]
     exchanged: dict[tuple[int, int], BoolArray] = {}
     taken = np.zeros(seen.shape, np.bool_)  # changes of place that a limb explains
     for left, right in limbs:
-        both = np.concatenate((left, right))
-        other = _nearest(
-            take.position_m[None][:, :, both], places[:, :, np.concatenate((right, left))]
-        )
+        both, across = np.concatenate((left, right)), np.concatenate((right, left))
+        # a limb exchanged for one frame moves on from where the other side was two frames ago
+        moved_on = 2 * places[:1, :, across] - earlier[None, :, both]
+        there = np.concatenate((places[:, :, across], moved_on))
+        other = _nearest(take.position_m[None][:, :, both], there)
         gain = (own[:, both] - other).reshape(len(seen), 2, -1).sum(axis=1)  # (time, pair)
         switched = (own[:, both] > _LEAST_JUMP_M) & (other < _LEFT_OVER * own[:, both])
         n_seen = np.count_nonzero(~np.isnan(other), axis=1)
@@ -101,10 +102,11 @@ def _exchanged(take: Take, skeleton: Skeleton) -> dict[tuple[int, int], BoolArra
 
 def _expected(
     position: FloatArray, time_s: FloatArray, seen: BoolArray
-) -> tuple[FloatArray, BoolArray]:
-    """Where each joint may be expected: (last place, where it was moving to), and if it may be.
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Where each joint may be expected: (last place, where it was moving to); the place before
+    the last, or the last where there is none; and if it may be expected anywhere.
 
-    Shapes (2, time, joint, 3) and (time, joint).
+    Shapes (2, time, joint, 3), (time, joint, 3) and (time, joint).
     """
     n_time, n_joints = seen.shape
     frame = np.where(seen, np.arange(n_time)[:, None], -1)
@@ -120,7 +122,8 @@ def _expected(
     moving = (earlier >= 0) & (t1 - t2 <= max(_REACH_S, 1.01 * _tick(time_s)))
     rate = np.where(moving, (time_s[:, None] - t1) / np.where(moving, t1 - t2, 1.0), 0.0)
     with_speed = p1 + rate[..., None] * np.where(moving[..., None], p1 - p2, 0.0)
-    return np.where(linked[..., None], np.stack([p1, with_speed]), np.nan), linked
+    places = np.where(linked[..., None], np.stack([p1, with_speed]), np.nan)
+    return places, np.where(moving[..., None], p2, p1), linked
 
 
 def _single_events(
