@@ -1,15 +1,17 @@
 """Brings sources into one frame and onto one clock, weighs them, and measures the bones."""
 
+from fitpipe.calibrate.align import align_rigid, align_robust
 from fitpipe.calibrate.flips import flipped_sources
 from fitpipe.calibrate.lengths import estimate_lengths, lengths_from_names, read_lengths
 from fitpipe.calibrate.noise import noise_m, noise_weights
-from fitpipe.calibrate.registration import align_rigid, register
+from fitpipe.calibrate.registration import register, registered_as_given
 from fitpipe.calibrate.screen import doubt_at, screen
 from fitpipe.calibrate.swaps import mend_swaps
 from fitpipe.calibrate.timing import onto_clock
 
 __all__ = [
     "align_rigid",
+    "align_robust",
     "doubt_at",
     "estimate_lengths",
     "flipped_sources",
@@ -20,5 +22,6 @@ __all__ = [
     "onto_clock",
     "read_lengths",
     "register",
+    "registered_as_given",
     "screen",
 ]
