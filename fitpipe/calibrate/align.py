@@ -33,8 +33,8 @@ class Alignment(NamedTuple):
 
     def distance(self, source_m: FloatArray, target_m: FloatArray) -> FloatArray:
         """How far each carried source point lies from its target, metres."""
-        left = source_m @ self.R_target_source.T + self.t_target_m - target_m
-        return np.sqrt(np.einsum("ij,ij->i", left, left))
+        left = _turned(source_m, self.R_target_source) + self.t_target_m - target_m
+        return _norm(left)
 
 
 def align_rigid(
@@ -75,8 +75,8 @@ def align_rigid(
     w = np.ones(len(source_m)) if weight is None else np.asarray(weight, dtype=np.float64)
     _check_spread(source_m, target_m, w, min_spread_m)
     w = w / w.sum()
-    source_centre, target_centre = w @ source_m, w @ target_m
-    R = _rotation((w[:, None] * (target_m - target_centre)).T @ (source_m - source_centre))
+    source_centre, target_centre = _mean(source_m, w), _mean(target_m, w)
+    R = _rotation(_product(target_m - target_centre, source_m - source_centre, w))
     return _alignment(R, target_centre - R @ source_centre, source_m, target_m, w)
 
 
@@ -133,14 +133,14 @@ def align_robust(
     R, t = start.R_target_source, start.t_target_m
     apart = np.zeros((int(group.max()) + 1, 3))
     for _ in range(_MAX_ROUNDS):
-        left = source @ R.T + t - target - apart[group]
+        left = _turned(source, R) + t - target - apart[group]
         w = base * tukey_weights(_norm(left), dimensions=3, floor=_NOISE_FLOOR_M)
         before = R, t
         R, t, apart = _mixed_step(source, target, group, w, R)
         if max(np.abs(R - before[0]).max(), np.abs(t - before[1]).max()) < _CONVERGED:
             break
     _check_spread(source, target, w, min_spread_m)
-    left = source_m @ R.T + t - target_m - apart[joint]
+    left = _turned(source_m, R) + t - target_m - apart[joint]
     is_used = given > 0
     is_inlier = is_used.copy()
     is_inlier[is_used] = (
@@ -159,10 +159,11 @@ def _mixed_step(
     seen: BoolArray = total > 0
     source_mean, target_mean = (_means(cloud, group, w, total) for cloud in (source, target))
     ds, dt = source - source_mean[group], target - target_mean[group]
-    within = ds @ R.T - dt
+    turned = _turned(ds, R)
+    within = turned - dt
     dof = 3 * max(w.sum() - seen.sum(), 1.0)
-    noise2 = max(float(w @ np.einsum("ij,ij->i", within, within)) / dof, _NOISE_FLOOR_M**2)
-    repeats = _design_effect(ds @ R.T, within, w)
+    noise2 = max(np.einsum("i,ij,ij->", w, within, within) / dof, _NOISE_FLOOR_M**2)
+    repeats = _design_effect(turned, within, w)
     # variance of a joint's mean: noise / weight + τ²; moment estimator with its equal weights
     mean_noise2 = noise2 * repeats / np.where(seen, total, 1.0)
     between = (source_mean @ R.T - target_mean)[seen]
@@ -173,8 +174,8 @@ def _mixed_step(
 
     omega = np.where(seen, 1 / (tau2 + mean_noise2), 0.0)
     source_centre, target_centre = (omega @ m / omega.sum() for m in (source_mean, target_mean))
-    H = (w[:, None] * dt).T @ ds / (noise2 * repeats)
-    H += (omega[:, None] * (target_mean - target_centre)).T @ (source_mean - source_centre)
+    H = _product(dt, ds, w) / (noise2 * repeats)
+    H += _product(target_mean - target_centre, source_mean - source_centre, omega)
     R = _rotation(H)
     t = target_centre - R @ source_centre
     shrink = np.where(seen, tau2 / (tau2 + mean_noise2), 0.0)
@@ -227,8 +228,8 @@ def _check_spread(
         raise DegenerateCloudError("no point has a weight above zero")
     w = weight / weight.sum()
     for name, cloud in (("source", source_m), ("target", target_m)):
-        centred = cloud - w @ cloud
-        widths = np.sqrt(np.linalg.eigvalsh((w[:, None] * centred).T @ centred).clip(0))[::-1]
+        centred = cloud - _mean(cloud, w)
+        widths = np.sqrt(np.linalg.eigvalsh(_product(centred, centred, w)).clip(0))[::-1]
         if widths[1] < min_spread_m:
             raise DegenerateCloudError(
                 f"the {len(w)} {name} points lie on a line or coincide (rms widths "
@@ -248,15 +249,33 @@ def _alignment(
     R: FloatArray, t: FloatArray, source_m: FloatArray, target_m: FloatArray, weight: FloatArray
 ) -> Alignment:
     w = weight / weight.sum()
-    ds, dt = source_m - w @ source_m, target_m - w @ target_m
-    scale = float(w @ np.einsum("ij,ij->i", ds @ R.T, dt) / (w @ np.einsum("ij,ij->i", ds, ds)))
-    left = source_m @ R.T + t - target_m
-    return Alignment(R, t, float(np.sqrt(w @ np.einsum("ij,ij->i", left, left))), scale)
+    ds, dt = source_m - _mean(source_m, w), target_m - _mean(target_m, w)
+    shared = np.einsum("i,ij,ij->", w, _turned(ds, R), dt)
+    left = _turned(source_m, R) + t - target_m
+    rms = float(np.sqrt(np.einsum("i,ij,ij->", w, left, left)))
+    return Alignment(R, t, rms, float(shared / np.einsum("i,ij,ij->", w, ds, ds)))
 
 
 def _means(cloud: FloatArray, group: IntArray, w: FloatArray, total: FloatArray) -> FloatArray:
     sums = [np.bincount(group, w * column, len(total)) for column in cloud.T]
     return np.stack(sums, axis=1) / np.where(total > 0, total, 1.0)[:, None]
+
+
+# Sums by einsum, not by BLAS, whose threads add in an order of their own and wait for each other.
+
+
+def _mean(cloud: FloatArray, w: FloatArray) -> FloatArray:
+    """Weighted mean of a cloud; the weights add up to 1."""
+    return np.einsum("i,ij->j", w, cloud)
+
+
+def _product(left: FloatArray, right: FloatArray, w: FloatArray) -> FloatArray:
+    """Σ w left rightᵀ, shape (3, 3)."""
+    return np.einsum("ij,ik->jk", w[:, None] * left, right)
+
+
+def _turned(cloud: FloatArray, R: FloatArray) -> FloatArray:
+    return np.einsum("ij,kj->ik", cloud, R)
 
 
 def _norm(vector: FloatArray) -> FloatArray:

@@ -33,7 +33,7 @@ def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
         The take and the clock do not overlap in time.
     """
     if take.n_frames == len(time_s) and np.allclose(
-        take.time_s, time_s, rtol=0, atol=_SAME_TICK * _tick(time_s)
+        take.time_s, time_s, rtol=0, atol=_SAME_TICK * tick_s(time_s)
     ):
         return replace(take, time_s=time_s)
     start, end = max(take.time_s[0], time_s[0]), min(take.time_s[-1], time_s[-1])
@@ -43,7 +43,7 @@ def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
             f"the reference from {time_s[0]:.3f} to {time_s[-1]:.3f} s: they do not overlap",
             hint="bring both clocks to one zero first",
         )
-    own_tick = _tick(take.time_s)
+    own_tick = tick_s(take.time_s)
     reach = max(max_gap_s, 2.01 * own_tick)
     instants = _snapped(time_s, take.time_s, _SAME_TICK * own_tick)
     position = np.full((len(time_s), take.n_points, 3), np.nan)
@@ -66,7 +66,7 @@ def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
     n_inside = int(np.count_nonzero((time_s >= start) & (time_s <= end)))
     finding = Finding(
         f"source {take.source!r}: {take.n_frames} frames at {take.rate_hz:.6g} Hz, reference "
-        f"{len(time_s)} frames at {1 / _tick(time_s):.6g} Hz",
+        f"{len(time_s)} frames at {1 / tick_s(time_s):.6g} Hz",
         f"interpolated to the reference clock; {n_inside} frames in common",
         "note",
     )
@@ -79,7 +79,8 @@ def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
     )
 
 
-def _tick(time_s: FloatArray) -> float:
+def tick_s(time_s: FloatArray) -> float:
+    """Median time from frame to frame, seconds; 1 for a single frame."""
     return float(np.median(np.diff(time_s))) if len(time_s) > 1 else 1.0
 
 
