@@ -143,9 +143,7 @@ def align_robust(
     left = _turned(source_m, R) + t - target_m - apart[joint]
     is_used = given > 0
     is_inlier = is_used.copy()
-    is_inlier[is_used] = (
-        tukey_weights(_norm(left[is_used]), dimensions=3, floor=_NOISE_FLOOR_M) > 0
-    )
+    is_inlier[is_used] = tukey_weights(_norm(left[is_used]), dimensions=3, floor=_NOISE_FLOOR_M) > 0
     found = _alignment(R, t, source_m[is_inlier], target_m[is_inlier], given[is_inlier])
     return found._replace(inlier_share=float(is_inlier.sum() / is_used.sum()))
 
@@ -155,7 +153,7 @@ def _mixed_step(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Variances at the rotation R, then the transform and each joint's own offset at those."""
     n_groups = int(group.max()) + 1
-    total = np.bincount(group, w, n_groups)
+    total = np.bincount(group, w, n_groups).astype(np.float64)
     seen: BoolArray = total > 0
     source_mean, target_mean = (_means(cloud, group, w, total) for cloud in (source, target))
     ds, dt = source - source_mean[group], target - target_mean[group]
@@ -242,7 +240,8 @@ def _check_spread(
 def _rotation(H: FloatArray) -> FloatArray:
     """The rotation, det = +1, that maximises tr(R Hᵀ)."""
     U, _, Vt = np.linalg.svd(H)
-    return (U * [1.0, 1.0, 1.0 if np.linalg.det(U) * np.linalg.det(Vt) > 0 else -1.0]) @ Vt
+    sign = 1.0 if np.linalg.det(U) * np.linalg.det(Vt) > 0 else -1.0
+    return np.asarray((U * [1.0, 1.0, sign]) @ Vt)
 
 
 def _alignment(
@@ -266,24 +265,24 @@ def _means(cloud: FloatArray, group: IntArray, w: FloatArray, total: FloatArray)
 
 def _mean(cloud: FloatArray, w: FloatArray) -> FloatArray:
     """Weighted mean of a cloud; the weights add up to 1."""
-    return np.einsum("i,ij->j", w, cloud)
+    return np.asarray(np.einsum("i,ij->j", w, cloud))
 
 
 def _product(left: FloatArray, right: FloatArray, w: FloatArray) -> FloatArray:
     """Σ w left rightᵀ, shape (3, 3)."""
-    return np.einsum("ij,ik->jk", w[:, None] * left, right)
+    return np.asarray(np.einsum("ij,ik->jk", w[:, None] * left, right))
 
 
 def _turned(cloud: FloatArray, R: FloatArray) -> FloatArray:
-    return np.einsum("ij,kj->ik", cloud, R)
+    return np.asarray(np.einsum("ij,kj->ik", cloud, R))
 
 
 def _norm(vector: FloatArray) -> FloatArray:
-    return np.sqrt(np.einsum("ij,ij->i", vector, vector))
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vector, vector)))
 
 
 def _some(index: IntArray, most: int) -> IntArray:
-    """At most so many of the indices, in order; drawn, since even steps would favour some joints."""
+    """At most so many of the indices, in order; drawn, as even steps would favour some joints."""
     if len(index) <= most:
         return index
     return np.sort(np.random.default_rng(0).choice(index, most, replace=False))

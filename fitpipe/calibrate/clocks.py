@@ -19,7 +19,9 @@ _LEAST_OVERLAP_SHARE: Final = 0.2  # of the shorter take
 _INDEPENDENT_S: Final = 0.25  # movement a quarter of a second later is new information
 _LEAST_EVIDENCE: Final = 5.0  # log likelihood ratio; unrelated motions reach 1 to 3
 _LEAST_CORRELATION: Final = 0.6  # two slow random walks reach 0.5
-_AS_GOOD: Final = 0.15  # a lag whose evidence falls short of the best by less fits nearly as well
+_AS_GOOD: Final = 0.85  # a lag with this share of the best one's evidence fits nearly as well
+_ABOUT_ZERO_S: Final = 0.15  # clocks that overlap are mostly meant to be one: there, an offset ...
+_GOOD_ENOUGH: Final = 0.5  # ... below this needs no more than this share of the best evidence
 _LEAST_MOTION_M: Final = 0.01
 _MAX_INSTANTS: Final = 8_000
 _SEGMENT_S: Final = 60.0  # drift is followed outward from a stretch of this length
@@ -51,7 +53,9 @@ class ClockFit:
     motion_m : float, metres
         By how much the most varying distances between joints vary (standard deviation).
     other_offset_s : float or None
-        Another offset that fits nearly as well, where the motion repeats.
+        Another offset that fits nearly as well, or better, where the motion repeats.
+    other_evidence : float
+        Evidence for that one over the evidence for this one.
     """
 
     offset_s: float
@@ -63,10 +67,7 @@ class ClockFit:
     correlation: float
     motion_m: float
     other_offset_s: float | None = None
-
-    def to_reference(self, time_s: FloatArray) -> FloatArray:
-        """Stamps of the source on the reference's clock, seconds."""
-        return self.t0_s + (time_s - self.t0_s - self.offset_s) / (1 + self.drift)
+    other_evidence: float = 0.0
 
 
 class NoCommonMotionError(CalibrationError):
@@ -82,7 +83,8 @@ def estimate_clock(
 
     Every lag that leaves enough overlap is searched by correlation; then the offset is found to a
     fraction of a frame by Gauss-Newton steps on the robustly weighted differences of the signals.
-    Where the motion repeats, the offset nearest to the clocks' own is taken, if they overlap.
+    Where the motion repeats, the offset nearest to the clocks' own is taken, if they overlap; one
+    of nearly zero even where another fits better.
 
     Parameters
     ----------
@@ -114,8 +116,8 @@ def estimate_clock(
         raise _still(f"{told}: at no offset are joints seen by both for {_LEAST_OVERLAP_S:g} s")
     at, other = best
     said = (
-        f"correlation {correlation[at]:.2f} over {overlap_s[at]:.1f} s at best, while the distances "
-        f"between joints vary by {motion_m * 1e3:.0f} mm"
+        f"correlation {correlation[at]:.2f} over {overlap_s[at]:.1f} s at best, while the "
+        f"distances between joints vary by {motion_m * 1e3:.0f} mm"
     )
     if evidence[at] < _LEAST_EVIDENCE or correlation[at] < _LEAST_CORRELATION:
         if motion_m < _LEAST_MOTION_M:
@@ -135,6 +137,7 @@ def estimate_clock(
         correlation=float(correlation[at]),
         motion_m=motion_m,
         other_offset_s=None if other is None else float(lags_s[other]),
+        other_evidence=0.0 if other is None else float(evidence[other] / evidence[at]),
     )
 
 
@@ -181,15 +184,14 @@ def _search(
     The evidence is n/2 times the mean over the signals of -log(1 - r²): the log likelihood ratio
     of a common signal in noise of unknown size, with n independent instants of overlap.
     """
-    skip = max(1, round(_COARSE_STEP_S / a.step_s))
+    skip = max(1, int(_COARSE_STEP_S / a.step_s))
     step_s = skip * a.step_s
     rows_a, rows_b = (s.value[::skip] for s in (a, b))
     known_a, known_b = (a.is_known & segment[:, None])[::skip], b.is_known[::skip]
     n_a, n_b = len(rows_a), len(rows_b)
     size = next_fast_len(n_a + n_b, real=True)
     lag = np.arange(-(n_a - 1), n_b)
-    gain = np.zeros(len(lag))
-    common = np.zeros(len(lag))
+    gain, common = np.zeros(len(lag)), np.zeros(len(lag))
     n_signals = rows_a.shape[1]
     for s in range(n_signals):
         spectra = []
@@ -211,10 +213,10 @@ def _search(
         gain -= np.log1p(-(r**2)) / n_signals
         common += n / n_signals
     overlap_s = common * step_s
-    shorter_s = min(np.count_nonzero(segment[::skip]), n_b) * step_s
+    shorter_s = min(int(np.count_nonzero(segment[::skip])), n_b) * step_s
     enough = overlap_s >= max(_LEAST_OVERLAP_S, _LEAST_OVERLAP_SHARE * shorter_s)
     evidence = np.where(enough, 0.5 * overlap_s / _INDEPENDENT_S * gain, -np.inf)
-    lags_s = lag * step_s + b.start_s - a.start_s
+    lags_s = np.asarray(lag * step_s + b.start_s - a.start_s, dtype=np.float64)
     return lags_s, evidence, np.sqrt(-np.expm1(-gain)), overlap_s
 
 
@@ -234,11 +236,17 @@ def _peak(
         return None
     padded = np.concatenate(([-np.inf], evidence, [-np.inf]))
     is_top = np.isfinite(evidence) & (evidence >= padded[:-2]) & (evidence > padded[2:])
-    tops = np.flatnonzero(is_top)
-    good = tops[evidence[tops] >= (1 - _AS_GOOD) * evidence.max()]
-    by = np.abs(lags_s[good]) if prefer_zero else -evidence[good]
-    at, *others = good[np.argsort(by, kind="stable")]
-    return int(at), int(others[0]) if others else None
+    share = evidence / evidence.max()
+    good = np.flatnonzero(is_top & (share >= _AS_GOOD))
+    good = good[np.argsort(-evidence[good], kind="stable")]
+    at = good[0]
+    if prefer_zero:
+        at = good[np.argmin(np.abs(lags_s[good]))]
+        near = np.flatnonzero(is_top & (share >= _GOOD_ENOUGH) & (np.abs(lags_s) <= _ABOUT_ZERO_S))
+        if near.size:
+            at = near[np.argmax(evidence[near])]
+    others = good[good != at]
+    return int(at), int(others[0]) if others.size else None
 
 
 def _refine(
@@ -329,4 +337,4 @@ def _sandwich(H: FloatArray, scores: FloatArray, time_s: FloatArray) -> FloatArr
     edges = np.linspace(0, len(time_s), n + 1).astype(np.int64)[:-1]
     sums = np.add.reduceat(scores, edges, axis=0)
     inverse = np.linalg.inv(H)
-    return inverse @ (sums.T @ sums) @ inverse * n / (n - 1)
+    return np.asarray(inverse @ (sums.T @ sums) @ inverse * n / (n - 1))

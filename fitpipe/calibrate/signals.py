@@ -61,12 +61,12 @@ class Signals:
         known = np.logical_and.reduce([self.is_known[before + k] for k in (-1, 0, 1, 2)])
         value = p1 + f * (m1 + f * (c2 + f * c3))
         slope = (m1 + f * (2 * c2 + 3 * f * c3)) / self.step_s
-        return value, slope, known & inside[:, None]
+        return np.asarray(value), np.asarray(slope), known & inside[:, None]
 
     @property
     def time_s(self) -> FloatArray:
         """Instants of the rows."""
-        return self.start_s + self.step_s * np.arange(len(self.value))
+        return np.asarray(self.start_s + self.step_s * np.arange(len(self.value)), np.float64)
 
 
 def shape_signals(
@@ -169,4 +169,4 @@ def _most_varied(signals: list[FloatArray]) -> IntArray:
             spread[source, usable] = np.nanstd(np.clip(value[:, usable], low, high), axis=0)
     least = spread.min(axis=0)
     ranked = np.argsort(-least, kind="stable")
-    return ranked[least[ranked] > 0]
+    return np.asarray(ranked[least[ranked] > 0])

@@ -1,4 +1,4 @@
-"""Puts every source onto the reference's clock."""
+"""What every source's clock shows against the reference's: given, or told by the motion."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fitpipe.arrays import FloatArray
 from fitpipe.calibrate.clocks import ClockFit, NoCommonMotionError, clocks_overlap, estimate_clock
-from fitpipe.calibrate.timing import onto_clock, tick_s
+from fitpipe.calibrate.timing import tick_s
 from fitpipe.errors import CalibrationError, suggest
 from fitpipe.records import Finding, SourceTransform, Take
 
@@ -17,13 +16,15 @@ _NEGLIGIBLE_S: Final = 0.005  # ... and by this much, or a quarter of a tick whe
 _NOTABLE_S: Final = 0.1
 _VAGUE_S: Final = 0.01
 _REPEATS: Final = 0.3  # of the way to the next offset that fits: then the choice needs a look
+_BETTER: Final = 1.3  # evidence for another offset over that for the one taken
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A source's clock: ``t_source = t_ref + offset + drift (t_ref - t0)``, t0 the reference's first.
+    """A source's clock: ``t_source = t_ref + offset + drift (t_ref - t0)``.
 
-    ``offset_sd_s`` is 0 where the offset was given and NaN where it could not be estimated.
+    ``t0_s`` is the first instant of the reference; ``offset_sd_s`` is 0 where the offset was given
+    and NaN where it could not be estimated.
     """
 
     t0_s: float
@@ -31,13 +32,14 @@ class Clock:
     offset_sd_s: float = 0.0
     drift: float = 0.0
 
-    def to_reference(self, time_s: FloatArray) -> FloatArray:
-        """Stamps of the source on the reference's clock, seconds."""
+    def set_back(self, take: Take) -> Take:
+        """The take with its stamps on the reference's clock."""
         if self.offset_s == self.drift == 0:
-            return time_s
-        return self.t0_s + (time_s - self.t0_s - self.offset_s) / (1 + self.drift)
+            return take
+        since_s = (take.time_s - self.t0_s - self.offset_s) / (1 + self.drift)
+        return replace(take, time_s=self.t0_s + since_s)
 
-    def told_by(self, transform: SourceTransform) -> SourceTransform:
+    def written_into(self, transform: SourceTransform) -> SourceTransform:
         """The transform with this clock written into it."""
         return replace(
             transform,
@@ -47,14 +49,14 @@ class Clock:
         )
 
 
-def synchronise(
+def find_clocks(
     takes: Sequence[Take],
     *,
     time_offset: str | float | Mapping[str, float],
-    clock_drift: bool,
+    with_drift: bool,
     max_gap_s: float,
-) -> tuple[list[Take], list[Clock], list[Finding]]:
-    """Every take at the instants of the first, with its clock set right before.
+) -> tuple[list[Clock], list[Finding]]:
+    """The clock of every source against that of the first.
 
     An estimated offset is left at zero where the clocks overlap and it is within three standard
     deviations of zero, or below 5 ms (a quarter of a tick, if less). Clocks that overlap are left
@@ -66,19 +68,17 @@ def synchronise(
         With the same labels, each on its own clock.
     time_offset : "estimate", "none", float or mapping of source to float, seconds
         By how much the other sources' clocks are ahead of the first one's.
-    clock_drift : bool
+    with_drift : bool
         Also estimate how much faster each clock runs.
     max_gap_s : float, seconds
         Longest gap that is bridged.
 
     Returns
     -------
-    takes : list of Take
-        On one clock; what resampling did is in their ``repairs``.
     clocks : list of Clock
-        One per take.
+        One per take; ``Clock.set_back`` puts a take on the reference's clock.
     findings : list of Finding
-        Offsets that were applied, or could not be told.
+        Offsets that are to be applied, or could not be told.
 
     Raises
     ------
@@ -89,17 +89,15 @@ def synchronise(
     reference, *others = takes
     t0_s = float(reference.time_s[0])
     given = _given(time_offset, takes)
-    timed, clocks, findings = [reference], [Clock(t0_s)], []
+    clocks, findings = [Clock(t0_s)], []
     for take in others:
         if given is not None:
-            clock = Clock(t0_s, given.get(take.source, 0.0))
-        else:
-            clock, remarks = _estimated(reference, take, max_gap_s, with_drift=clock_drift)
-            findings += remarks
-        own = replace(take, time_s=clock.to_reference(take.time_s))
-        timed.append(onto_clock(own, reference.time_s, max_gap_s=max_gap_s))
+            clocks.append(Clock(t0_s, given.get(take.source, 0.0)))
+            continue
+        clock, remarks = _estimated(reference, take, max_gap_s, with_drift=with_drift)
         clocks.append(clock)
-    return timed, clocks, findings
+        findings += remarks
+    return clocks, findings
 
 
 def _given(
@@ -142,13 +140,15 @@ def _estimated(
                 hint="give the offset: calibrate.time_offset = seconds, or a table by source",
             ) from error
         # a still take is the same at any offset, so there it does no harm
-        severity = "note" if error.is_still else "warning"
-        finding = Finding(error.problem, "clocks taken as they are", severity)
+        finding = Finding(
+            error.problem, "clocks taken as they are", "note" if error.is_still else "warning"
+        )
         return Clock(t0_s, offset_sd_s=float("nan")), [finding]
     tick = min(tick_s(reference.time_s), tick_s(take.time_s))
     least = max(_SURE * fit.offset_sd_s, min(_NEGLIGIBLE_S, tick / 4))
     if meet and abs(fit.offset_s) <= least and fit.drift == 0:
-        return Clock(t0_s, offset_sd_s=fit.offset_sd_s), []
+        doubt = _repeats(take, fit, meet) if fit.other_evidence > _BETTER else []
+        return Clock(t0_s, offset_sd_s=fit.offset_sd_s), doubt
     return Clock(t0_s, fit.offset_s, fit.offset_sd_s, fit.drift), _remarks(take, fit, meet)
 
 
@@ -173,18 +173,26 @@ def _remarks(take: Take, fit: ClockFit, meet: bool) -> list[Finding]:
             )
         )
     other = fit.other_offset_s
-    if other is not None and not (
-        meet and abs(fit.offset_s) < _REPEATS * abs(other - fit.offset_s)
-    ):
-        findings.append(
-            Finding(
-                f"{source}: the motion repeats, so that an offset of {other:.2f} s fits nearly as "
-                "well",
-                "took the one nearest to the clocks" if meet else "took the one that fits best",
-                otherwise="give it: calibrate.time_offset",
-            )
-        )
+    near_zero = (
+        meet and other is not None and abs(fit.offset_s) < _REPEATS * abs(other - fit.offset_s)
+    )
+    if not near_zero or fit.other_evidence > _BETTER:
+        findings += _repeats(take, fit, meet)
     return findings
+
+
+def _repeats(take: Take, fit: ClockFit, meet: bool) -> list[Finding]:
+    if fit.other_offset_s is None:
+        return []
+    how = "better" if fit.other_evidence > 1 else "nearly as well"
+    return [
+        Finding(
+            f"source {take.source!r}: the motion repeats, so that an offset of "
+            f"{fit.other_offset_s:.2f} s fits {how}",
+            "took the one nearest to the clocks" if meet else "took the one that fits best",
+            otherwise="give it: calibrate.time_offset",
+        )
+    ]
 
 
 def _range(take: Take) -> str:
