@@ -239,7 +239,10 @@ def _paths_from(base: Path, config: RunConfig) -> RunConfig:
                 update={"preset": found(config.skeleton.preset)}
             ),
             "calibrate": config.calibrate.model_copy(
-                update={"bone_lengths": found(config.calibrate.bone_lengths)}
+                update={
+                    "bone_lengths": found(config.calibrate.bone_lengths),
+                    "registration": found(config.calibrate.registration),
+                }
             ),
         }
     )

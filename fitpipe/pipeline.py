@@ -165,6 +165,15 @@ def pose(
     swaps = settings.weights.swaps
     mapped = [calibrate.mend_swaps(take, bones, swaps=swaps) for take in mapped]
     judged = [calibrate.screen(take, bones, settings.weights) for take in mapped]
+    clocks, findings = calibrate.find_clocks(
+        [take for take, _ in judged],
+        time_offset=settings.calibrate.time_offset,
+        with_drift=settings.calibrate.clock_drift,
+        max_gap_s=settings.calibrate.max_gap_s,
+    )
+    log += findings
+    mapped = [own.set_back(take) for own, take in zip(clocks, mapped, strict=True)]
+    judged = [(own.set_back(take), d) for own, (take, d) in zip(clocks, judged, strict=True)]
     clock = mapped[0].time_s
     timed = _onto_clock([take for take, _ in judged], clock, settings.calibrate)
     doubt = np.stack([calibrate.doubt_at(d, take.time_s, clock) for take, d in judged], axis=1)
@@ -172,7 +181,7 @@ def pose(
         new = replace(after, repairs=after.repairs[len(before.repairs) :])
         log += _named(new, len(takes))
 
-    calibration, findings = _calibrate(timed, bones, bone_length_m, settings.calibrate)
+    calibration, findings = _calibrate(timed, clocks, bones, bone_length_m, settings.calibrate)
     log += findings
     bones = bones.with_lengths(calibration.bone_lengths.length_m)
 
@@ -260,16 +269,16 @@ def _solve(posed: Posed, settings: FitConfig, progress: Progress | None) -> solv
 
 def _calibrate(
     takes: Sequence[Take],
+    clocks: Sequence[calibrate.Clock],
     skeleton: Skeleton,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None,
     settings: CalibrateConfig,
 ) -> tuple[Calibration, list[Finding]]:
     """Transforms of all sources and the bone lengths, given or measured."""
-    findings: list[Finding] = []
-    if settings.registration == "none":
-        transforms = tuple(SourceTransform.identity(take.source) for take in takes)
-    else:
-        transforms, findings = calibrate.register(takes)
+    transforms, findings = _transforms(takes, skeleton, settings)
+    transforms = tuple(
+        clock.written_into(transform) for clock, transform in zip(clocks, transforms, strict=True)
+    )
     if isinstance(bone_length_m, Mapping):
         lengths = BoneLengths.given(calibrate.lengths_from_names(bone_length_m, skeleton))
     elif bone_length_m is not None:
@@ -290,6 +299,20 @@ def _calibrate(
             "in the order of Skeleton.bone_names"
         )
     return Calibration(transforms, lengths), findings
+
+
+def _transforms(
+    takes: Sequence[Take], skeleton: Skeleton, settings: CalibrateConfig
+) -> tuple[tuple[SourceTransform, ...], list[Finding]]:
+    """Every source into the frame of the first, measured or given."""
+    if settings.registration == "estimate":
+        return calibrate.register(takes, mirror=skeleton.mirror)
+    if settings.registration == "none":
+        return tuple(SourceTransform.identity(take.source) for take in takes), []
+    sources = [take.source for take in takes]
+    given, findings = calibrate.read_transforms(Path(settings.registration), sources)
+    transforms, remarks = calibrate.registered_as_given(takes, given)
+    return transforms, findings + remarks
 
 
 def _never_seen(weight: FloatArray, skeleton: Skeleton) -> list[Finding]:

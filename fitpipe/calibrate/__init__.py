@@ -1,17 +1,23 @@
 """Brings sources into one frame and onto one clock, weighs them, and measures the bones."""
 
+from fitpipe.calibrate.align import align_rigid, align_robust
+from fitpipe.calibrate.fixed import read_transforms
 from fitpipe.calibrate.flips import flipped_sources
 from fitpipe.calibrate.lengths import estimate_lengths, lengths_from_names, read_lengths
 from fitpipe.calibrate.noise import noise_m, noise_weights
-from fitpipe.calibrate.registration import align_rigid, register
+from fitpipe.calibrate.registration import register, registered_as_given
 from fitpipe.calibrate.screen import doubt_at, screen
+from fitpipe.calibrate.source_clock import Clock, find_clocks
 from fitpipe.calibrate.swaps import mend_swaps
 from fitpipe.calibrate.timing import onto_clock
 
 __all__ = [
+    "Clock",
     "align_rigid",
+    "align_robust",
     "doubt_at",
     "estimate_lengths",
+    "find_clocks",
     "flipped_sources",
     "lengths_from_names",
     "mend_swaps",
@@ -19,6 +25,8 @@ __all__ = [
     "noise_weights",
     "onto_clock",
     "read_lengths",
+    "read_transforms",
     "register",
+    "registered_as_given",
     "screen",
 ]

@@ -1,152 +1,287 @@
-"""The rigid transform that carries one source's points onto another's."""
+"""Brings every source into the frame of the first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray
+from fitpipe.arrays import BoolArray, FloatArray, IntArray
+from fitpipe.calibrate.align import Alignment, align_rigid, align_robust
 from fitpipe.errors import CalibrationError, DegenerateCloudError
 from fitpipe.records import Finding, SourceTransform, Take
 
-_SCALE_WARNING = 0.05  # people differ, sensors' metres do not: 5 % is far above any sensor's error
-_SCALE_WRONG = 2.0  # beyond this the sources are in different units
+_SCALE_WARNING: Final = 0.05  # people differ, sensors' metres do not: far above any sensor's error
+_SCALE_WRONG: Final = 2.0  # beyond this the sources are in different units
+_FEW_SHARED: Final = 0.25  # of what a source shares with another: then it is registered through it
+_MANY_OUTLIERS: Final = 0.3
+_MIRROR_BETTER: Final = 0.6  # a mirrored source leaves at most this share of the distances ...
+_MIRROR_LEAST_M: Final = 0.01  # ... which are above this before
+_MIRROR_SAMPLES: Final = 5_000
 
 
-class Alignment(NamedTuple):
-    """Result of ``align_rigid``."""
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Samples that two sources both saw."""
 
-    R_target_source: FloatArray
-    t_target_m: FloatArray
-    rms_m: float
-    scale: float
+    source: Take
+    target: Take
+    both: BoolArray
 
+    @property
+    def name(self) -> str:
+        return f"source {self.source.source!r} to {self.target.source!r}"
 
-def align_rigid(
-    source_m: FloatArray,
-    target_m: FloatArray,
-    *,
-    weight: FloatArray | None = None,
-    min_spread_m: float = 1e-3,
-) -> Alignment:
-    """Rotation and translation that carry one point cloud onto another (weighted Kabsch).
+    @property
+    def joint(self) -> IntArray:
+        return np.nonzero(self.both)[1]
 
-    Parameters
-    ----------
-    source_m, target_m : ndarray, shape (point, 3), metres
-        Row i of both is the same point.
-    weight : ndarray, shape (point,), optional
-        Non-negative; zero leaves the point out.
-    min_spread_m : float, metres
-        Both clouds must be at least this wide (rms) in two directions.
+    @property
+    def weight(self) -> FloatArray:
+        weight = np.ones(int(np.count_nonzero(self.both)))
+        for take in (self.source, self.target):
+            weight = weight if take.confidence is None else weight * take.confidence[self.both]
+        return weight
 
-    Returns
-    -------
-    Alignment
-        ``R_target_source`` (3, 3) with det = +1, ``t_target_m`` (3,), so that
-        ``target ≈ R @ source + t``; the weighted rms distance left; and the scale that would fit
-        best, which is not applied.
-
-    Raises
-    ------
-    DegenerateCloudError
-        The points lie on a line or coincide, so no rotation is determined.
-
-    References
-    ----------
-    Kabsch (1976), doi:10.1107/S0567739476001873. Umeyama (1991), doi:10.1109/34.88573, for the
-    reflection guard (his equations 39 and 40) and the scale (41 and 42).
-    """
-    w = np.ones(len(source_m)) if weight is None else np.asarray(weight, dtype=np.float64)
-    if w.sum() <= 0:
-        raise DegenerateCloudError("no point has a weight above zero")
-    w = w / w.sum()
-    source_centre, target_centre = w @ source_m, w @ target_m
-    source, target = source_m - source_centre, target_m - target_centre
-    for name, cloud in (("source", source), ("target", target)):
-        spread = np.linalg.svd(np.sqrt(w)[:, None] * cloud, compute_uv=False)
-        if spread[1] < min_spread_m:
-            raise DegenerateCloudError(
-                f"the {len(w)} {name} points lie on a line or coincide (rms widths "
-                f"{', '.join(f'{s * 1e3:.2f}' for s in spread)} mm), so the turn about that line "
-                "is not determined",
-                hint="give points that do not lie on a line",
-            )
-    U, singular, Vt = np.linalg.svd((w[:, None] * target).T @ source)
-    sign = np.array([1.0, 1.0, 1.0 if np.linalg.det(U) * np.linalg.det(Vt) > 0 else -1.0])
-    R = (U * sign) @ Vt
-    t = target_centre - R @ source_centre
-    scale = float(singular @ sign / (w @ np.einsum("ij,ij->i", source, source)))
-    left = source_m @ R.T + t - target_m
-    rms = float(np.sqrt(w @ np.einsum("ij,ij->i", left, left)))
-    return Alignment(R, t, rms, scale)
+    @property
+    def clouds(self) -> tuple[FloatArray, FloatArray]:
+        return self.source.position_m[self.both], self.target.position_m[self.both]
 
 
-def register(takes: Sequence[Take]) -> tuple[tuple[SourceTransform, ...], list[Finding]]:
+def register(
+    takes: Sequence[Take], *, mirror: Sequence[tuple[int, int]] = ()
+) -> tuple[tuple[SourceTransform, ...], list[Finding]]:
     """Transform of every take into the first one's frame, over all samples both saw.
+
+    A source that shares few samples with the first is registered through the one it shares most
+    with.
 
     Parameters
     ----------
     takes : sequence of Take
         On one clock (the same ``time_s``) and with the same labels.
+    mirror : sequence of (int, int)
+        Points that are left and right of each other, to tell a source with its sides exchanged.
 
     Returns
     -------
     transforms : tuple of SourceTransform
-        In the order of the takes; the first is the identity.
+        In the order of the takes; the first is the identity. rms is over the inliers.
     findings : list of Finding
-        Scales that are not 1, although both sources speak of metres.
+        Scales that are not 1 although both sources speak of metres, many outliers, and sources
+        registered through another.
 
     Raises
     ------
     CalibrationError
-        Two sources share no sample, their common samples determine no rotation, or their sizes
-        differ so much that one is not in metres.
+        Two sources share no sample, their common samples determine no rotation, their sizes
+        differ so much that one is not in metres, or one is the mirror image of the other.
     """
-    reference, *others = takes
-    transforms = [SourceTransform.identity(reference.source)]
+    transforms = {0: SourceTransform.identity(takes[0].source)}
     findings: list[Finding] = []
-    for take in others:
-        both = reference.is_observed & take.is_observed
-        pair = f"source {take.source!r} to {reference.source!r}"
-        if not both.any():
-            raise CalibrationError(
-                f"{pair}: no joint is seen by both at the same time "
-                f"({_seen(reference)}; {_seen(take)})",
-                hint="check the time stamps and the marker sets of both",
-            )
-        weight = _weight(reference, both) * _weight(take, both)
-        try:
-            fit = align_rigid(take.position_m[both], reference.position_m[both], weight=weight)
-        except DegenerateCloudError as error:
-            raise DegenerateCloudError(f"{pair}: {error.problem}", hint=error.hint) from error
-        if not 1 / _SCALE_WRONG < fit.scale < _SCALE_WRONG:
-            raise CalibrationError(
-                f"{pair}: the second would have to be scaled by {fit.scale:.4g} to match, so the "
-                "two are not in the same unit",
-                hint="give the unit of the one that is wrong (units = 'mm')",
-            )
-        if abs(fit.scale - 1) > _SCALE_WARNING:
+    shared = _shared(takes)
+    while len(transforms) < len(takes):
+        source, via = _next_pair(shared, list(transforms))
+        pair = _pair(takes[source], takes[via])
+        step, remarks = _register_pair(pair, mirror)
+        findings += remarks
+        if via != 0:
+            n = shared[source, 0]
             findings.append(
-                Finding(f"{pair}: best-fit scale is {fit.scale:.3f}, expected 1", "not applied")
+                Finding(
+                    f"source {takes[source].source!r} shares {n} samples with the reference and "
+                    f"{shared[source, via]} with {takes[via].source!r}",
+                    f"registered through {takes[via].source!r}",
+                    "note",
+                )
             )
+        transforms[source] = _chained(step, transforms[via])
+    return tuple(transforms[i] for i in range(len(takes))), findings
+
+
+def registered_as_given(
+    takes: Sequence[Take], given: Sequence[SourceTransform]
+) -> tuple[tuple[SourceTransform, ...], list[Finding]]:
+    """Known transforms, with what they leave between each source and the first.
+
+    Parameters
+    ----------
+    takes : sequence of Take
+        On one clock and with the same labels.
+    given : sequence of SourceTransform
+        One per take, in their order.
+
+    Returns
+    -------
+    transforms : tuple of SourceTransform
+        ``R_ref_source`` and ``t_ref_m`` as given; rms, inlier share, n_points and scale measured.
+    findings : list of Finding
+        Sources that a transform of their own would bring far nearer to the first.
+    """
+    transforms, findings = [given[0]], []
+    for take, fixed in zip(takes[1:], given[1:], strict=True):
+        pair = _pair(take, takes[0])
+        if not (pair.weight > 0).any():
+            transforms.append(fixed)
+            continue
+        source, target = pair.clouds
+        used = pair.weight > 0
+        as_given = Alignment(fixed.R_ref_source, fixed.t_ref_m, 0.0, 1.0)
+        left = as_given.distance(source, target)[used]
+        rms = float(np.sqrt(np.average(left**2, weights=pair.weight[used])))
         transforms.append(
-            SourceTransform(
-                take.source,
-                fit.R_target_source,
-                fit.t_target_m,
-                rms_m=fit.rms_m,
-                n_points=int(both.sum()),
-                scale=fit.scale,
-            )
+            SourceTransform(take.source, fixed.R_ref_source, fixed.t_ref_m, rms, len(left))
         )
+        try:
+            best = align_robust(source, target, pair.joint, weight=pair.weight)
+        except DegenerateCloudError:
+            continue  # the samples say nothing of the transform, so nothing against it
+        median, possible = float(np.median(left)), float(np.median(best.distance(source, target)))
+        if median > 2 * possible + 0.02:
+            findings.append(
+                Finding(
+                    f"{pair.name}: the given transform leaves {_mm(median)} (median) between "
+                    f"them, the best one {_mm(possible)}",
+                    "used as given",
+                    otherwise="registration = 'estimate' finds the transform from the take",
+                )
+            )
     return tuple(transforms), findings
 
 
-def _weight(take: Take, both: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> FloatArray:
-    return np.ones(int(both.sum())) if take.confidence is None else take.confidence[both]
+def _register_pair(
+    pair: _Pair, mirror: Sequence[tuple[int, int]]
+) -> tuple[SourceTransform, list[Finding]]:
+    if not pair.both.any():
+        raise CalibrationError(
+            f"{pair.name}: no joint is seen by both at the same time "
+            f"({_seen(pair.target)}; {_seen(pair.source)})",
+            hint="check the time stamps and the marker sets of both",
+        )
+    source, target = pair.clouds
+    try:
+        rough = align_rigid(source, target, weight=pair.weight)
+        if not 1 / _SCALE_WRONG < rough.scale < _SCALE_WRONG:
+            raise CalibrationError(
+                f"{pair.name}: the second would have to be scaled by {rough.scale:.4g} to match, "
+                "so the two are not in the same unit",
+                hint="give the unit of the one that is wrong (units = 'mm')",
+            )
+        fit = align_robust(source, target, pair.joint, weight=pair.weight)
+    except DegenerateCloudError as error:
+        raise DegenerateCloudError(f"{pair.name}: {error.problem}", hint=error.hint) from error
+    _refuse_mirrored(pair, fit, mirror)
+    findings = []
+    if abs(fit.scale - 1) > _SCALE_WARNING:
+        findings.append(
+            Finding(f"{pair.name}: best-fit scale is {fit.scale:.3f}, expected 1", "not applied")
+        )
+    if 1 - fit.inlier_share > _MANY_OUTLIERS:
+        findings.append(
+            Finding(
+                f"{pair.name}: {1 - fit.inlier_share:.0%} of the {len(source)} common samples "
+                f"disagree with the others, which lie {_mm(fit.rms_m)} (rms) apart",
+                "left out of the registration",
+            )
+        )
+    return (
+        SourceTransform(
+            pair.source.source,
+            fit.R_target_source,
+            fit.t_target_m,
+            rms_m=fit.rms_m,
+            n_points=len(source),
+            scale=fit.scale,
+            inlier_share=fit.inlier_share,
+        ),
+        findings,
+    )
+
+
+def _refuse_mirrored(pair: _Pair, fit: Alignment, mirror: Sequence[tuple[int, int]]) -> None:
+    """CalibrationError where the source's mirror image fits far better than the source."""
+    source, target = pair.clouds
+    as_is = float(np.median(fit.distance(source, target)))
+    if as_is < _MIRROR_LEAST_M:
+        return
+    others = {}
+    flipped = _Pair(_with_points(pair.source, pair.source.position_m * [-1, 1, 1]), pair.target,
+                    pair.both)  # fmt: skip
+    others["mirrored axes"] = _median_left(flipped)
+    if mirror:
+        order = np.arange(pair.source.n_points)
+        for left, right in mirror:
+            order[[left, right]] = right, left
+        exchanged = _with_points(pair.source, pair.source.position_m[:, order], order)
+        others["left and right exchanged"] = _median_left(_pair(exchanged, pair.target))
+    kind, best = min(others.items(), key=lambda item: item[1])
+    if best > _MIRROR_BETTER * as_is:
+        return
+    fix = {
+        "mirrored axes": "turn the sign of one axis of that source, or swap two of its axes back",
+        "left and right exchanged": "exchange left and right in that source's marker set",
+    }
+    raise CalibrationError(
+        f"{pair.name}: one is the mirror image of the other. The best rotation leaves "
+        f"{_mm(as_is)} (median) between them, with {kind} it leaves {_mm(best)}",
+        hint=fix[kind],
+    )
+
+
+def _median_left(pair: _Pair) -> float:
+    """Median distance after robust registration; inf if there is none."""
+    source, target = pair.clouds
+    try:
+        fit = align_robust(
+            source, target, pair.joint, weight=pair.weight, max_samples=_MIRROR_SAMPLES
+        )
+    except DegenerateCloudError:
+        return float("inf")
+    return float(np.median(fit.distance(source, target)))
+
+
+def _with_points(take: Take, position_m: FloatArray, order: IntArray | None = None) -> Take:
+    confidence = take.confidence
+    if confidence is not None and order is not None:
+        confidence = confidence[:, order]
+    return Take(take.source, take.labels, position_m, take.time_s, confidence)
+
+
+def _pair(source: Take, target: Take) -> _Pair:
+    return _Pair(source, target, source.is_observed & target.is_observed)
+
+
+def _shared(takes: Sequence[Take]) -> IntArray:
+    """Samples that each two takes both saw, shape (take, take); 0 on the diagonal."""
+    seen = np.stack([take.is_observed.ravel() for take in takes]).astype(np.float64)
+    shared = np.rint(seen @ seen.T).astype(np.int64)
+    np.fill_diagonal(shared, 0)
+    return shared
+
+
+def _next_pair(shared: IntArray, done: list[int]) -> tuple[int, int]:
+    """The next source to register, and the registered one it goes to.
+
+    The reference serves wherever it shares a fair part of what the best other one does.
+    """
+    left = [i for i in range(len(shared)) if i not in done]
+    for i in left:
+        if shared[i, 0] > 0 and shared[i, 0] >= _FEW_SHARED * shared[i].max():
+            return i, 0
+    # the largest count of all, so that the result does not depend on the order of the sources
+    n, i, via = max((int(shared[i, j]), -i, -j) for i in left for j in done)
+    return (-i, -via) if n > 0 else (-i, 0)
+
+
+def _chained(step: SourceTransform, onward: SourceTransform) -> SourceTransform:
+    """A transform into a source that is itself carried into the reference."""
+    R = onward.R_ref_source @ step.R_ref_source
+    t = onward.R_ref_source @ step.t_ref_m + onward.t_ref_m
+    return SourceTransform(
+        step.source, R, t, step.rms_m, step.n_points, step.scale, inlier_share=step.inlier_share
+    )
 
 
 def _seen(take: Take) -> str:
@@ -155,3 +290,7 @@ def _seen(take: Take) -> str:
     ]
     listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     return f"{take.source} sees {listed or 'nothing'}"
+
+
+def _mm(metres: float) -> str:
+    return f"{metres * 1e3:.1f} mm"

@@ -33,7 +33,7 @@ def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
         The take and the clock do not overlap in time.
     """
     if take.n_frames == len(time_s) and np.allclose(
-        take.time_s, time_s, rtol=0, atol=_SAME_TICK * _tick(time_s)
+        take.time_s, time_s, rtol=0, atol=_SAME_TICK * tick_s(time_s)
     ):
         return replace(take, time_s=time_s)
     start, end = max(take.time_s[0], time_s[0]), min(take.time_s[-1], time_s[-1])
@@ -41,9 +41,9 @@ def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
         raise CalibrationError(
             f"source {take.source!r} runs from {take.time_s[0]:.3f} to {take.time_s[-1]:.3f} s and "
             f"the reference from {time_s[0]:.3f} to {time_s[-1]:.3f} s: they do not overlap",
-            hint="bring both clocks to one zero first",
+            hint="calibrate.time_offset = 'estimate' finds the offset from the motion",
         )
-    own_tick = _tick(take.time_s)
+    own_tick = tick_s(take.time_s)
     reach = max(max_gap_s, 2.01 * own_tick)
     instants = _snapped(time_s, take.time_s, _SAME_TICK * own_tick)
     position = np.full((len(time_s), take.n_points, 3), np.nan)
@@ -64,10 +64,10 @@ def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
             lower = np.minimum(take.confidence[seen[before], p], take.confidence[seen[after], p])
             confidence[good, p] = lower[good]
     n_inside = int(np.count_nonzero((time_s >= start) & (time_s <= end)))
-    finding = Finding(
-        f"source {take.source!r}: {take.n_frames} frames at {take.rate_hz:.6g} Hz, reference "
-        f"{len(time_s)} frames at {1 / _tick(time_s):.6g} Hz",
-        f"interpolated to the reference clock; {n_inside} frames in common",
+    resampled = Finding(
+        f"{take.n_frames} frames at {take.rate_hz:.6g} Hz, the reference has {len(time_s)} at "
+        f"{1 / tick_s(time_s):.6g} Hz",
+        f"put on the reference clock; {n_inside} frames in common",
         "note",
     )
     return replace(
@@ -75,11 +75,38 @@ def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
         position_m=position,
         time_s=time_s,
         confidence=confidence,
-        repairs=(*take.repairs, finding),
+        repairs=(*take.repairs, resampled, *_lost(take, time_s)),
     )
 
 
-def _tick(time_s: FloatArray) -> float:
+def _lost(take: Take, time_s: FloatArray) -> list[Finding]:
+    """Frames of either that lie a tick or more before or after the other."""
+    least_s = (1 - _SAME_TICK) * max(tick_s(take.time_s), tick_s(time_s))
+
+    def n_outside(inner: FloatArray, outer: FloatArray) -> int:
+        outside = (inner < outer[0] - least_s) | (inner > outer[-1] + least_s)
+        return int(np.count_nonzero(outside))
+
+    findings = []
+    if n := n_outside(take.time_s, time_s):
+        findings.append(
+            Finding(
+                f"{n} of its {take.n_frames} frames lie outside the reference's time", "not used"
+            )
+        )
+    if n := n_outside(time_s, take.time_s):
+        findings.append(
+            Finding(
+                f"{n} of the reference's {len(time_s)} frames lie outside its time",
+                "without this source there",
+                "note",
+            )
+        )
+    return findings
+
+
+def tick_s(time_s: FloatArray) -> float:
+    """Median time from frame to frame, seconds; 1 for a single frame."""
     return float(np.median(np.diff(time_s))) if len(time_s) > 1 else 1.0
 
 

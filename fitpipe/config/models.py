@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _check_time_offset(value: object) -> object:
+    rows = value.values() if isinstance(value, dict) else [value]
+    are_numbers = all(
+        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in rows
+    )
+    if value in ("estimate", "none") or are_numbers:
+        return value
+    raise ValueError(
+        f"expected 'estimate', 'none', seconds, or a table of seconds by source, got {value!r}"
+    )
+
+
+def _check_estimate_or_file(value: object) -> object:
+    if isinstance(value, str) and (value in ("estimate", "none") or value.endswith(".toml")):
+        return value
+    raise ValueError(f"expected 'estimate', 'none' or the path of a .toml file, got {value!r}")
+
+
+EstimateOrFile = Annotated[str, BeforeValidator(_check_estimate_or_file)]
+TimeOffset = Annotated[str | float | dict[str, float], BeforeValidator(_check_time_offset)]
 
 
 class Section(BaseModel):
@@ -49,8 +72,18 @@ class SkeletonConfig(Section):
 class CalibrateConfig(Section):
     """Rigid transforms between sources, their clocks, and bone lengths."""
 
-    registration: Literal["estimate", "none"] = Field(
-        "estimate", description="'none' if all sources already share one frame."
+    registration: EstimateOrFile = Field(
+        "estimate",
+        description="'estimate' from the take, 'none' if all sources already share one frame, or "
+        "a TOML file with R_ref_source and t_ref_m of every source.",
+    )
+    time_offset: TimeOffset = Field(
+        "estimate",
+        description="Seconds by which sources are ahead of the first one: 'estimate' from the "
+        "motion, 'none' if all share one clock, a number, or a table of numbers by source.",
+    )
+    clock_drift: bool = Field(
+        False, description="Also estimate by how much each source's clock runs faster."
     )
     bone_lengths: str = Field(
         "estimate", description="'estimate' from the take, or a TOML file with [bone_length_m]."

@@ -176,6 +176,7 @@ def _calibration(values: _Values) -> Calibration:
             rms_m=float(values["calibration/rms"][s]),
             n_points=int(values["calibration/n_points"][s]),
             scale=float(values["calibration/scale"][s]),
+            **_added(values, s),
         )
         for s, source in enumerate(values["source"])
     )
@@ -187,6 +188,17 @@ def _calibration(values: _Values) -> Calibration:
         origin=values["calibration/length_origin"],
     )
     return Calibration(transforms, lengths)
+
+
+def _added(values: _Values, s: int) -> dict[str, float]:
+    """Fields of a transform that files of the first fitpipe lack; then they keep their defaults."""
+    fields = {
+        "inlier_share": "calibration/inlier_share",
+        "time_offset_s": "calibration/time_offset",
+        "time_offset_sd_s": "calibration/time_offset_sd",
+        "clock_drift": "calibration/clock_drift",
+    }
+    return {field: float(values[name][s]) for field, name in fields.items() if name in values}
 
 
 def _log(values: _Values) -> tuple[Finding, ...]:

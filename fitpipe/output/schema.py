@@ -284,6 +284,26 @@ ENTRIES: Final[tuple[Entry, ...]] = (
         _of_transforms("scale"), "Evidence only, never applied; 1 if both measure alike.",
     ),
     Entry(
+        "calibration/inlier_share", (_S,), "float64", "1",
+        "share of those samples that agree with the registration", _of_transforms("inlier_share"),
+        "The others had no say in it.",
+    ),
+    Entry(
+        "calibration/time_offset", (_S,), "float64", "s",
+        "how far the source's clock was ahead of the reference's", _of_transforms("time_offset_s"),
+        "At time[0]; already taken out. Source's time = time + time_offset + clock_drift * "
+        "(time - time[0]).",
+    ),
+    Entry(
+        "calibration/time_offset_sd", (_S,), "float64", "s", "standard deviation of time_offset",
+        _of_transforms("time_offset_sd_s"), "0 where it was given, NaN where motion did not tell.",
+    ),
+    Entry(
+        "calibration/clock_drift", (_S,), "float64", "1",
+        "seconds the source's clock gains in one second of the reference's",
+        _of_transforms("clock_drift"), "Already taken out.",
+    ),
+    Entry(
         "calibration/length_origin", (), "text", "1", "where the bone lengths come from",
         attrgetter("calibration.bone_lengths.origin"), "estimated (from the take) or given.",
     ),

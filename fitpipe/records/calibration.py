@@ -25,11 +25,20 @@ class SourceTransform:
     t_ref_m : ndarray, shape (3,), metres
         ``reference ≈ R_ref_source @ source + t_ref_m``.
     rms_m : float, metres
-        Root mean square distance left over all points used; 0 for the reference itself.
+        Root mean square distance left over the inliers; 0 for the reference itself.
     n_points : int
         Joint samples both sources saw.
     scale : float
         Best-fit scale to the reference, as evidence only: it is never applied.
+    inlier_share : float
+        Share of those samples that agree with the transform; the others had no say in it.
+    time_offset_s : float, seconds
+        How far the source's clock was ahead of the reference's at the first instant t0 of the
+        reference: ``t_source = t_ref + time_offset_s + clock_drift * (t_ref - t0)``.
+    time_offset_sd_s : float, seconds
+        Standard deviation of the offset; 0 where it was given, NaN where it was not estimated.
+    clock_drift : float
+        Seconds that the source's clock gains in one second of the reference's.
     """
 
     source: str
@@ -38,6 +47,10 @@ class SourceTransform:
     rms_m: float = 0.0
     n_points: int = 0
     scale: float = 1.0
+    inlier_share: float = 1.0
+    time_offset_s: float = 0.0
+    time_offset_sd_s: float = 0.0
+    clock_drift: float = 0.0
 
     def __post_init__(self) -> None:
         faults = Faults(f"transform of source {self.source!r}")

@@ -29,7 +29,8 @@ def test_even_motion_is_exact_on_another_clock():
     clock = np.arange(31) / 30
     moved = onto_clock(line(np.arange(101) / 100), clock, max_gap_s=0.1)
     np.testing.assert_allclose(moved.position_m[:, 0], np.outer(clock, [1, 2, 3]), atol=1e-12)
-    assert "31 frames" in moved.repairs[-1].what
+    assert "101 frames at 100 Hz" in moved.repairs[0].what
+    assert len(moved.repairs) == 1  # both end at 1 s
 
 
 def test_instants_outside_the_take_are_missing():

@@ -75,7 +75,18 @@ def plant(n_time: int) -> Fit:
         calibration=Calibration(
             (
                 SourceTransform.identity(SOURCES[0]),
-                SourceTransform(SOURCES[1], turn, np.array([1.0, 2.0, 3.0]), 0.012, 345, 1.001),
+                SourceTransform(
+                    SOURCES[1],
+                    turn,
+                    np.array([1.0, 2.0, 3.0]),
+                    0.012,
+                    345,
+                    1.001,
+                    0.9,
+                    -0.25,
+                    0.002,
+                    1e-5,
+                ),
             ),
             BoneLengths(length, length - 0.01, length + 0.02, np.arange(N_LINKS) + 9, "estimated"),
         ),
