@@ -27,7 +27,8 @@ ITERATION_LIMIT = 4
 # swivel of a carried elbow has multipliers of exactly zero; a pair of joints with one target can
 # turn freely). The shift also keeps 0/0 out of the elimination without a special case.
 CERTIFICATE_SHARE = 1e-9
-ROUNDING = 16 * np.finfo(np.float64).eps
+EPSILON = float(np.finfo(np.float64).eps)
+ROUNDING = 16 * EPSILON
 
 
 class Tree(NamedTuple):
@@ -111,6 +112,7 @@ def load(work, at, tree, target, stiffness, start, tolerance_m):
     lane[(lanes.CENTRE + 1) * LANES + at] = c1
     lane[(lanes.CENTRE + 2) * LANES + at] = c2
     scale = 0.0
+    stiffest = 0.0
     softest = np.inf
     for i in range(n_joints):
         p = tree.parent[i]
@@ -119,6 +121,7 @@ def load(work, at, tree, target, stiffness, start, tolerance_m):
         if stiffness[i] > 0.0:
             h = stiffness[i]
             softest = min(softest, h)
+            stiffest = max(stiffest, h)
             m0 = target[i, 0] - c0
             m1 = target[i, 1] - c1
             m2 = target[i, 2] - c2
@@ -165,6 +168,8 @@ def load(work, at, tree, target, stiffness, start, tolerance_m):
                 own[(lanes.X + c) * LANES] /= weight if weight > 0.0 else 1.0
     close = max(0.1 * tolerance_m, ROUNDING * scale)
     lane[lanes.CLOSE2 * LANES + at] = close * close
+    # J0 changes by sqrt(2 h J0) times what a joint moves, and joints lie within rounding.
+    lane[lanes.ROUGH * LANES + at] = 2.0 * stiffest * (EPSILON * scale) ** 2
     lane[lanes.NOTHING * LANES + at] = 0.5 * softest * close * close
     lane[lanes.TAU * LANES + at] = 0.0  # the first round only places the joints
     lane[lanes.OBJECTIVE * LANES + at] = np.inf

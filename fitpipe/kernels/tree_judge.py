@@ -21,6 +21,7 @@ from fitpipe.kernels.tree_lanes import (
     OBJECTIVE,
     OBJECTIVE_START,
     REJECTED,
+    ROUGH,
     ROUND,
     STEP2,
     STUCK,
@@ -81,6 +82,8 @@ def judge_arrival(lane, max_iterations):
         objective = lane[OBJECTIVE * LANES + at]
         # Few joints seen leave whole families of exact fits, where Newton's step is singular.
         flat = lane[DECREASE * LANES + at] <= RESOLUTION * objective
+        hidden = lane[ROUGH * LANES + at] * objective
+        flat |= lane[DECREASE * LANES + at] * lane[DECREASE * LANES + at] <= hidden
         flat |= objective <= lane[NOTHING * LANES + at]
         arrived = flat | (lane[STEP2 * LANES + at] <= lane[CLOSE2 * LANES + at])
         stuck = lane[TAU * LANES + at] < SHORTEST_TAU

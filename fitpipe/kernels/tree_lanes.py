@@ -54,7 +54,8 @@ CODE = 9  # GOING, IDLE, or how the frame ended
 OBJECTIVE_START = 10  # of the first positions
 NOTHING = 11  # objective below which every joint is on its target
 CENTRE = 12  # subtracted from the targets, x, y, z
-LANE_BLOCK = 15 * LANES
+ROUGH = 15  # squared decrease that rounding of the positions hides, over J0
+LANE_BLOCK = 16 * LANES
 
 GOING = 0.0
 IDLE = 1.0
