@@ -1,0 +1,42 @@
+"""Joint angles: chains of joints, their Jacobians, and six ways to reach a target."""
+
+from fitpipe.angles.chain import Chain, Placed
+from fitpipe.angles.dls import dls_step
+from fitpipe.angles.jacobian import (
+    condition_number,
+    determinant,
+    jacobian,
+    manipulability,
+    numerical_jacobian,
+    singularity_distance,
+)
+from fitpipe.angles.joint import Effector, Joint
+from fitpipe.angles.newton import objective_derivatives
+from fitpipe.angles.pinv import pinv_step
+from fitpipe.angles.problem import IkWarning
+from fitpipe.angles.result import IkResult, IkStatus
+from fitpipe.angles.solve import SOLVERS, solve_ik
+from fitpipe.angles.two_bone import TwoBone, two_bone
+
+__all__ = [
+    "SOLVERS",
+    "Chain",
+    "Effector",
+    "IkResult",
+    "IkStatus",
+    "IkWarning",
+    "Joint",
+    "Placed",
+    "TwoBone",
+    "condition_number",
+    "determinant",
+    "dls_step",
+    "jacobian",
+    "manipulability",
+    "numerical_jacobian",
+    "objective_derivatives",
+    "pinv_step",
+    "singularity_distance",
+    "solve_ik",
+    "two_bone",
+]
