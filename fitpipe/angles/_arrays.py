@@ -13,6 +13,10 @@ from fitpipe.kernels.ik_fabrik import Points
 from fitpipe.kernels.ik_links import Links
 from fitpipe.records.checks import Faults
 
+# How much less a joint heeds each further bone when it reaches forward. The bones further on
+# alone decide a twist about the next one, and steer hinges that cannot follow that one.
+FURTHER = 0.05
+
 
 class Parts(NamedTuple):
     """What `Chain` keeps of its joints and effectors."""
@@ -224,16 +228,16 @@ def _points(links: Links, above: BoolArray) -> Points:
                 found += next_points(int(c))
         return found
 
-    near, far = np.zeros_like(below), np.zeros_like(below)
+    heed = np.zeros(below.shape)
     for i in range(n):
-        first = next_points(i)
-        near[i, first] = True
-        for c in first:
-            if c < n:
-                far[i, next_points(c)] = True
+        level, weight = next_points(i), 1.0
+        while level:
+            heed[i, level] = weight
+            level = [c for up_c in level if up_c < n for c in next_points(up_c)]
+            weight *= FURTHER
     last = np.arange(n)
     for i in range(n - 2, -1, -1):
         hinges = not links.slides[i] and not links.slides[i + 1]
         if hinges and links.parent[i + 1] == i and same[i + 1]:
             last[i] = last[i + 1]
-    return Points(up=up, last=last, near=near, far=far, below=below)
+    return Points(up=up, last=last, heed=heed, below=below)

@@ -37,5 +37,7 @@ def dls_step(J: npt.ArrayLike, error: npt.ArrayLike, *, damping: float) -> Float
     W = np.array(J, dtype=float, order="C", ndmin=2)
     U, sigma, step = np.empty((len(W), len(W))), np.empty(len(W)), np.empty(W.shape[1])
     ik_steps.split_rows(W, U, sigma)
-    ik_steps.damped(W, U, sigma, np.array(error, dtype=float), float(damping) ** 2, step)
+    ik_steps.step_from_rows(
+        W, U, sigma, np.array(error, dtype=float), float(damping) ** 2, 0.0, step
+    )
     return step

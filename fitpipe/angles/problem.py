@@ -86,7 +86,7 @@ def pose_problem(
             f"q0 has shape {start.shape}, expected ({chain.dof},) or ({n}, {chain.dof})"
         )
     _warn_outside(chain, start)
-    start = np.array(np.broadcast_to(start, (n, chain.dof)))
+    start = np.ascontiguousarray(np.broadcast_to(start, (n, chain.dof))).copy()
     return Problem(chain, goals, start, shape, n_coordinates)
 
 

@@ -9,15 +9,7 @@ import math
 
 
 from fitpipe.kernels._jit import kernel
-from fitpipe.kernels.ik_descent import (
-    FLAT,
-    PATIENCE,
-    REACHED,
-    STATIONARY,
-    leave_saddle,
-    look,
-    verdict,
-)
+from fitpipe.kernels.ik_descent import FLAT, PATIENCE
 from fitpipe.kernels.ik_links import forward, residual
 
 TURN = 2.0 * math.pi
@@ -111,30 +103,16 @@ def sweep(links, goal, q, pose):
 
 @kernel()
 def cycle(links, goal, rules, q, work):
-    """Improve `q` in place by sweeps; sweeps taken and how it ended."""
+    """Improve `q` in place; sweeps taken. Ends at a target or when sweeps no longer help."""
     flat = 0
+    iteration = 0
     forward(links, q, work.pose)
     F, worst, _ = residual(links, work.pose, goal, work.left)
-    for iteration in range(rules.max_iterations):
-        if worst <= rules.tolerance:
-            return iteration, REACHED
+    while iteration < rules.max_iterations and worst > rules.tolerance and flat < PATIENCE:
+        iteration += 1
         before = F
         sweep(links, goal, q, work.pose)
         forward(links, q, work.pose)
         F, worst, _ = residual(links, work.pose, goal, work.left)
         flat = flat + 1 if before - F <= FLAT * before else 0
-        if flat > 0 and worst > rules.tolerance:
-            steepest, held = look(links, q, goal, work)
-            still = steepest <= STATIONARY * math.sqrt(2.0 * F) * links.reach
-            if still and leave_saddle(links, q, F, goal, work):
-                forward(links, q, work.pose)
-                F, worst, _ = residual(links, work.pose, goal, work.left)
-                flat = 0
-            elif still or flat >= PATIENCE:
-                return iteration + 1, verdict(steepest, held, F, links.reach)
-    if worst <= rules.tolerance:
-        return rules.max_iterations, REACHED
-    steepest, held = look(links, q, goal, work)
-    return rules.max_iterations, verdict(steepest, held, F, links.reach)
-
-
+    return iteration

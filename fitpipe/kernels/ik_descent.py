@@ -26,7 +26,7 @@ from fitpipe.kernels.ik_links import (
     new_pose,
     residual,
 )
-from fitpipe.kernels.ik_steps import damped, floored, solve_positive, split_rows
+from fitpipe.kernels.ik_steps import solve_positive, split_rows, step_from_rows
 
 Float = npt.NDArray[np.float64]
 
@@ -36,8 +36,6 @@ REACHED, CLOSEST, STALLED, AT_LIMIT, NO_TARGET = 0, 1, 2, 3, 4
 ARMIJO = 1e-4
 HALVINGS = 12
 STATIONARY = 1e-7  # |J' left| / (|left| reach): no joint brings the tips closer
-CLASSIFY = 1e-4  # the same, for what a stopped run may still be called closest
-SADDLE = 1e-6  # curvature / (|left| reach) below minus this leads away from a saddle
 NEAR_SINGULAR = 0.05  # smallest singular value / reach below which the damping grows
 FLAT = 1e-12  # relative decrease of F that counts as none
 PATIENCE = 8
@@ -128,7 +126,7 @@ def look(links, q, goal, work):
 
 @kernel()
 def try_step(links, q, goal, work, tau):
-    """F after the step times `tau`, and the change the gradient foretells."""
+    """F after the step times `tau`, the change the gradient foretells, and the worst tip's."""
     foretold = 0.0
     for i in range(q.size):
         moved = q[i] + tau * work.step[i] * links.unit[i]
@@ -136,8 +134,25 @@ def try_step(links, q, goal, work, tau):
         work.q_try[i] = moved
         foretold += work.gradient[i] * (moved - q[i]) / links.unit[i]
     forward(links, work.q_try, work.pose_try)
-    F, _, _ = residual(links, work.pose_try, goal, work.left_try)
-    return F, foretold
+    F, worst, worst_turn = residual(links, work.pose_try, goal, work.left_try)
+    return F, foretold, worst, worst_turn
+
+
+@kernel()
+def take_try(q, work):
+    """Make the pose that was tried the present one."""
+    for i in range(q.size):
+        q[i] = work.q_try[i]
+        for r in range(3):
+            work.pose.centre[i, r] = work.pose_try.centre[i, r]
+            work.pose.axis[i, r] = work.pose_try.axis[i, r]
+            for k in range(3):
+                work.pose.R[i, r, k] = work.pose_try.R[i, r, k]
+    for e in range(work.pose.tip.shape[0]):
+        for r in range(3):
+            work.pose.tip[e, r] = work.pose_try.tip[e, r]
+    for r in range(work.left.size):
+        work.left[r] = work.left_try[r]
 
 
 @kernel()
@@ -146,7 +161,8 @@ def shorten(step, max_step):
     for i in range(step.size):
         largest = max(largest, abs(step[i]))
     if largest > max_step:
-        step *= max_step / largest
+        for i in range(step.size):
+            step[i] *= max_step / largest
 
 
 @kernel()
@@ -160,39 +176,6 @@ def hessian_of_free(links, work):
 
 
 @kernel()
-def leave_saddle(links, q, F, goal, work):
-    """Move `q` along the most negative curvature, where there is any; whether it moved.
-
-    A straight arm asked to come back along itself has no gradient, yet bending brings it closer.
-    """
-    hessian_of_free(links, work)
-    values, vectors = np.linalg.eigh(work.H)
-    scale = math.sqrt(2.0 * F) * links.reach
-    if not values[0] < -SADDLE * scale:
-        return False
-    direction = vectors[:, 0].copy()
-    direction /= np.abs(direction).max()
-    if direction[np.argmax(np.abs(direction))] < 0.0:
-        direction = -direction  # eigenvectors have no sign of their own; results should have one
-    size = 1.0
-    for _ in range(20):
-        best = 0.0
-        best_F = F + 0.1 * values[0] * size * size / 2.0
-        for sign in (1.0, -1.0):
-            work.step[:] = sign * size * direction
-            F_try, _ = try_step(links, q, goal, work, 1.0)
-            if F_try < best_F:
-                best, best_F = sign, F_try
-        if best != 0.0:
-            work.step[:] = best * size * direction
-            try_step(links, q, goal, work, 1.0)
-            q[:] = work.q_try
-            return True
-        size *= 0.5
-    return False
-
-
-@kernel()
 def find_step(links, method, q, F, damping, work):
     """Fill `work.step`; False where Newton's matrix is not positive for this damping."""
     left = math.sqrt(2.0 * F)
@@ -200,59 +183,47 @@ def find_step(links, method, q, F, damping, work):
     if method == NEWTON:
         hessian_of_free(links, work)
         return solve_positive(work.H, damping2, work.gradient, work.free, work.L, work.step)
-    work.W[:] = work.J
     for i in range(q.size):
-        if not work.free[i]:
-            work.W[:, i] = 0.0
+        for r in range(work.left.size):
+            work.W[r, i] = work.J[r, i] if work.free[i] else 0.0
     split_rows(work.W, work.U, work.sigma)
+    floor2 = 0.0
     if method == PINV:
-        floored(work.W, work.U, work.sigma, work.left, math.sqrt(damping2), work.step)
-        return True
-    smallest = np.inf
-    for k in range(work.sigma.size):
-        if work.sigma[k] > 1e-12 * links.reach:  # a plane arm never moves along its normal
-            smallest = min(smallest, work.sigma[k])
-    short = max(0.0, 1.0 - smallest / (NEAR_SINGULAR * links.reach))
-    damped(
-        work.W, work.U, work.sigma, work.left, damping2 * (1.0 + short * short), work.step
-    )
+        floor2, damping2 = damping2, 0.0
+    else:
+        smallest = np.inf
+        for k in range(work.sigma.size):
+            if work.sigma[k] > 1e-12 * links.reach:  # a plane arm never moves along its normal
+                smallest = min(smallest, work.sigma[k])
+        short = max(0.0, 1.0 - smallest / (NEAR_SINGULAR * links.reach))
+        damping2 *= 1.0 + short * short
+    step_from_rows(work.W, work.U, work.sigma, work.left, damping2, floor2, work.step)
     return True
 
 
 @kernel()
-def verdict(steepest, held, F, reach):
-    scale = math.sqrt(2.0 * F) * reach
-    if steepest > CLASSIFY * scale:
-        return STALLED
-    return AT_LIMIT if held > CLASSIFY * scale else CLOSEST
-
-
-@kernel()
 def descend(links, method, goal, rules, q, work):
-    """Improve `q` in place; iterations taken and how it ended."""
+    """Improve `q` in place; iterations taken. Ends at a target, a stationary point, or stuck."""
     damping = rules.damping
     flat = 0
-    steepest, held = 0.0, 0.0
+    iteration = 0
     forward(links, q, work.pose)
     F, worst, worst_turn = residual(links, work.pose, goal, work.left)
-    for iteration in range(rules.max_iterations):
+    while iteration < rules.max_iterations and flat < PATIENCE:
         if worst <= rules.tolerance and worst_turn <= rules.turn_tolerance:
-            return iteration, REACHED
-        steepest, held = look(links, q, goal, work)
+            break
+        steepest, _ = look(links, q, goal, work)
         if steepest <= STATIONARY * math.sqrt(2.0 * F) * links.reach:
-            if not leave_saddle(links, q, F, goal, work):
-                return iteration, verdict(steepest, held, F, links.reach)
-            forward(links, q, work.pose)
-            F, worst, worst_turn = residual(links, work.pose, goal, work.left)
-            continue
+            break
+        iteration += 1
         while not find_step(links, method, q, F, damping, work):
             damping = max(damping * HARDER, DAMPING_RANGE[0])
         shorten(work.step, rules.max_step)
         tau = 1.0
         accepted = False
-        F_new = F
+        F_new, worst_new, turn_new = F, worst, worst_turn
         for _ in range(HALVINGS):
-            F_new, foretold = try_step(links, q, goal, work, tau)
+            F_new, foretold, worst_new, turn_new = try_step(links, q, goal, work, tau)
             if F_new < F and F_new <= F + ARMIJO * foretold:
                 accepted = True
                 break
@@ -260,19 +231,10 @@ def descend(links, method, goal, rules, q, work):
         if not accepted:
             flat += 1
             damping *= HARDER * HARDER
-        elif F - F_new <= FLAT * F:
-            flat += 1
         else:
-            flat = 0
-        if accepted:
+            flat = flat + 1 if F - F_new <= FLAT * F else 0
             damping = damping * SOFTER if tau == 1.0 else damping * HARDER
-            q[:] = work.q_try
-            forward(links, q, work.pose)
-            F, worst, worst_turn = residual(links, work.pose, goal, work.left)
+            take_try(q, work)
+            F, worst, worst_turn = F_new, worst_new, turn_new
         damping = min(max(damping, DAMPING_RANGE[0]), DAMPING_RANGE[1])
-        if flat >= PATIENCE:
-            break
-    if worst <= rules.tolerance and worst_turn <= rules.turn_tolerance:
-        return iteration + 1, REACHED
-    steepest, held = look(links, q, goal, work)
-    return iteration + 1, verdict(steepest, held, F, links.reach)
+    return iteration

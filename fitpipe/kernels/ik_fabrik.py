@@ -20,19 +20,10 @@ import numpy.typing as npt
 
 from fitpipe.kernels._jit import kernel
 from fitpipe.kernels.ik_ccd import best_turn, pull, turn_point
-from fitpipe.kernels.ik_descent import (
-    PATIENCE,
-    REACHED,
-    STATIONARY,
-    clip,
-    leave_saddle,
-    look,
-    verdict,
-)
+from fitpipe.kernels.ik_descent import PATIENCE
 from fitpipe.kernels.ik_links import forward, residual
 
 SLOW = 1e-9  # relative decrease of F in a round that counts as none
-FAR = 0.05  # weight of the points one bone further on: they alone decide a twist
 INNER = 3  # rounds over the joints that share a centre
 
 
@@ -41,8 +32,7 @@ class Points(NamedTuple):
 
     up: npt.NDArray[np.int64]  # (point,) the joint a point sits on, -1 for the base
     last: npt.NDArray[np.int64]  # (joint,) last of the joints that share its centre
-    near: npt.NDArray[np.bool_]  # (joint, point) the next centres and tips below it
-    far: npt.NDArray[np.bool_]  # (joint, point) the ones after those
+    heed: npt.NDArray[np.float64]  # (joint, point) how much a joint heeds where a point is wanted
     below: npt.NDArray[np.bool_]  # (joint, point) everything it moves
 
 
@@ -50,15 +40,14 @@ class Points(NamedTuple):
 def reach_back(links, points, goal, at, want, share):
     """Where the backward pass wants every point, into `want`; `share` 0 marks unmoved ones."""
     n = links.parent.size
-    want[:] = 0.0
-    share[:] = 0.0
-    for e in range(goal.weight.size):
-        if goal.weight[e] > 0.0:
-            want[n + e] = goal.position[e]
-            share[n + e] = goal.weight[e]
-    for k in range(n + goal.weight.size - 1, -1, -1):
+    for k in range(share.size):
+        share[k] = 0.0 if k < n else goal.weight[k - n]
+        for r in range(3):
+            want[k, r] = 0.0 if k < n else goal.position[k - n, r]
+    for k in range(share.size - 1, -1, -1):
         if k < n and share[k] > 0.0:
-            want[k] /= share[k]
+            for r in range(3):
+                want[k, r] /= share[k]
         up = points.up[k]
         if share[k] == 0.0 or up < 0:
             continue
@@ -94,11 +83,7 @@ def fit_joint(links, points, q, i, at, axis, want, share):
         across = 0.0
         along = 0.0
         for c in range(points.up.size):
-            weight = 0.0
-            if points.near[i, c]:
-                weight = share[c]
-            elif points.far[i, c]:
-                weight = FAR * share[c]
+            weight = points.heed[i, c] * share[c]
             if weight > 0.0:
                 more_across, more_along = pull(at[c], want[c], at[i], axis[i], weight)
                 across += more_across
@@ -127,9 +112,10 @@ def fit_joint(links, points, q, i, at, axis, want, share):
 
 @kernel()
 def reach(links, points, goal, rules, q, work):
-    """Improve `q` in place by rounds of both passes; rounds taken and how it ended.
+    """Improve `q` in place by rounds of both passes; rounds taken.
 
-    Joints that cannot follow their points may make a round worse; the best round is kept.
+    Joints that cannot follow their points may make a round worse; the best round is kept. Ends
+    at a target or when rounds no longer help.
     """
     n = q.size
     at = np.empty((points.up.size, 3))
@@ -137,14 +123,16 @@ def reach(links, points, goal, rules, q, work):
     share = np.empty(points.up.size)
     best = q.copy()
     forward(links, q, work.pose)
-    F, worst, _ = residual(links, work.pose, goal, work.left)
-    best_F, best_worst = F, worst
+    best_F, worst, _ = residual(links, work.pose, goal, work.left)
     idle = 0
     iteration = 0
-    while iteration < rules.max_iterations and best_worst > rules.tolerance:
+    while iteration < rules.max_iterations and worst > rules.tolerance and idle < PATIENCE:
         iteration += 1
-        at[:n] = work.pose.centre
-        at[n:] = work.pose.tip
+        for r in range(3):
+            for k in range(n):
+                at[k, r] = work.pose.centre[k, r]
+            for e in range(goal.weight.size):
+                at[n + e, r] = work.pose.tip[e, r]
         reach_back(links, points, goal, at, want, share)
         i = 0
         while i < n:
@@ -153,28 +141,12 @@ def reach(links, points, goal, rules, q, work):
                     fit_joint(links, points, q, k, at, work.pose.axis, want, share)
             i = points.last[i] + 1
         forward(links, q, work.pose)
-        F, worst, _ = residual(links, work.pose, goal, work.left)
-        idle = idle + 1 if F >= best_F * (1.0 - SLOW) else 0
-        if F < best_F:
-            best_F, best_worst = F, worst
-            best[:] = q
-        if idle >= PATIENCE:
-            # stuck in a line, or as close as it gets
-            q[:] = best
-            forward(links, q, work.pose)
-            F, worst, _ = residual(links, work.pose, goal, work.left)
-            steepest, _ = look(links, q, goal, work)
-            still = steepest <= 1e3 * STATIONARY * math.sqrt(2.0 * F) * links.reach
-            if not (still and leave_saddle(links, q, F, goal, work)):
-                break
-            forward(links, q, work.pose)
-            F, worst, _ = residual(links, work.pose, goal, work.left)
-            idle = 0
-    q[:] = best
-    clip(links, q)
-    forward(links, q, work.pose)
-    F, worst, _ = residual(links, work.pose, goal, work.left)
-    if worst <= rules.tolerance:
-        return iteration, REACHED
-    steepest, held = look(links, q, goal, work)
-    return iteration, verdict(steepest, held, F, links.reach)
+        F, worst_now, _ = residual(links, work.pose, goal, work.left)
+        idle = idle + 1 if best_F * (1.0 - SLOW) <= F else 0
+        if best_F > F:
+            best_F, worst = F, worst_now
+            for i in range(n):
+                best[i] = q[i]
+    for i in range(n):
+        q[i] = best[i]
+    return iteration

@@ -188,13 +188,15 @@ def residual(links, pose, goal, out):
     if out.size > 3 * n_tips:
         for e in range(n_tips):
             rows = out[3 * (n_tips + e) : 3 * (n_tips + e) + 3]
-            rows[:] = 0.0
+            for r in range(3):
+                rows[r] = 0.0
             if goal.turn_weight[e] > 0.0:
                 rotation_vector(goal.R[e], pose.R[links.tip_joint[e]], rows)
                 angle = math.sqrt(rows[0] ** 2 + rows[1] ** 2 + rows[2] ** 2)
                 worst_turn = max(worst_turn, angle)
                 objective += 0.5 * (goal.turn_weight[e] * angle) ** 2
-                rows *= goal.turn_weight[e]
+                for r in range(3):
+                    rows[r] *= goal.turn_weight[e]
     return objective, worst, worst_turn
 
 
@@ -203,7 +205,9 @@ def fill_jacobian(links, pose, weight, turn_weight, J):
     """Geometric Jacobian into `J` (row, joint): a x (tip - p) and a, or a and 0 for a slide."""
     n_tips = links.tip_joint.size
     with_turn = J.shape[0] > 3 * n_tips
-    J[:] = 0.0
+    for r in range(J.shape[0]):
+        for i in range(J.shape[1]):
+            J[r, i] = 0.0
     for e in range(n_tips):
         w = weight[e]
         for i in range(links.parent.size):

@@ -7,9 +7,25 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from fitpipe.kernels._jit import kernel
 from fitpipe.kernels.ik_ccd import cycle
-from fitpipe.kernels.ik_descent import CCD, FABRIK, NO_TARGET, REACHED, clip, descend, new_work
+from fitpipe.kernels.ik_descent import (
+    AT_LIMIT,
+    CCD,
+    CLOSEST,
+    FABRIK,
+    NO_TARGET,
+    REACHED,
+    STALLED,
+    clip,
+    descend,
+    hessian_of_free,
+    look,
+    new_work,
+    try_step,
+)
 from fitpipe.kernels.ik_fabrik import reach
 from fitpipe.kernels.ik_links import Goal, forward, residual
 
@@ -17,13 +33,80 @@ TURN = 2.0 * math.pi
 BETTER = 0.999  # a fresh start must shorten the way left by more than this to replace the first
 
 
+CLASSIFY = 1e-4  # |J' left| / (|left| reach) of a run that counts as ended at the closest point
+SADDLE = 1e-6  # curvature / (|left| reach) below minus this leads away from a saddle
+ESCAPES = 10
+
+
 @kernel()
-def run(links, points, method, goal, rules, q, work):
+def leave_saddle(links, q, F, goal, work):
+    """Move `q` along the most negative curvature, where there is any; whether it moved.
+
+    A straight arm asked to come back along itself has no gradient, yet bending brings it closer.
+    """
+    hessian_of_free(links, work)
+    values, vectors = np.linalg.eigh(work.H)
+    scale = math.sqrt(2.0 * F) * links.reach
+    if not values[0] < -SADDLE * scale:
+        return False
+    # eigenvectors have no sign of their own: the largest entry becomes plus one
+    largest = 0.0
+    for i in range(q.size):
+        if abs(vectors[i, 0]) > abs(largest) * (1.0 + 1e-9):
+            largest = vectors[i, 0]
+    size = 1.0
+    for _ in range(20):
+        best = 0.0
+        best_F = F + 0.1 * values[0] * size * size / 2.0
+        for sign in (1.0, -1.0):
+            for i in range(q.size):
+                work.step[i] = sign * size * vectors[i, 0] / largest
+            F_try, _, _, _ = try_step(links, q, goal, work, 1.0)
+            if F_try < best_F:
+                best, best_F = sign, F_try
+        if best != 0.0:
+            for i in range(q.size):
+                work.step[i] = best * size * vectors[i, 0] / largest
+            try_step(links, q, goal, work, 1.0)
+            for i in range(q.size):
+                q[i] = work.q_try[i]
+            return True
+        size *= 0.5
+    return False
+
+
+@kernel()
+def copy(source, out):
+    for i in range(source.size):
+        out[i] = source[i]
+
+
+@kernel()
+def improve(links, points, method, goal, rules, q, work):
     if method == CCD:
         return cycle(links, goal, rules, q, work)
     if method == FABRIK:
         return reach(links, points, goal, rules, q, work)
     return descend(links, method, goal, rules, q, work)
+
+
+@kernel()
+def run(links, points, method, goal, rules, q, work):
+    """Improve `q` in place from one start; iterations taken and how it ended."""
+    iterations = 0
+    for escape in range(ESCAPES):
+        iterations += improve(links, points, method, goal, rules, q, work)
+        forward(links, q, work.pose)
+        F, worst, worst_turn = residual(links, work.pose, goal, work.left)
+        if worst <= rules.tolerance and worst_turn <= rules.turn_tolerance:
+            return iterations, REACHED
+        steepest, held = look(links, q, goal, work)
+        scale = math.sqrt(2.0 * F) * links.reach
+        if steepest > CLASSIFY * scale or iterations >= rules.max_iterations:
+            break
+        if escape == ESCAPES - 1 or not leave_saddle(links, q, F, goal, work):
+            return iterations, AT_LIMIT if held > CLASSIFY * scale else CLOSEST
+    return iterations, STALLED
 
 
 @kernel()
@@ -66,36 +149,40 @@ def solve_many(links, points, method, rules, goals, starts, follow, others, q, t
     now = start.copy()
     for t in range(q.shape[0]):
         if not follow:
-            start[:] = starts[t]
+            copy(starts[t], start)
             clip(links, start)
         elif t == 0:
             clip(links, start)
         goal = Goal(goals.position[t], goals.weight[t], goals.R[t], goals.turn_weight[t])
-        now[:] = start
-        if goal.weight.max() == 0.0 and goal.turn_weight.max() == 0.0:
+        copy(start, now)
+        asked = 0.0
+        for e in range(n_tips):
+            asked += goal.weight[e] + goal.turn_weight[e]
+        if asked == 0.0:
             iterations, outcome = 0, NO_TARGET
         else:
             iterations, outcome = run(links, points, method, goal, rules, now, work)
-        q[t] = now
+        copy(now, q[t])
         if outcome != REACHED and outcome != NO_TARGET and others.shape[0] > 0:
             if not is_out_of_reach(links, goal):
                 forward(links, now, work.pose)
                 best, _, _ = residual(links, work.pose, goal, work.left)
                 for k in range(others.shape[0]):
-                    now[:] = others[k]
+                    copy(others[k], now)
                     more, outcome_k = run(links, points, method, goal, rules, now, work)
                     iterations += more
                     forward(links, now, work.pose)
                     F, _, _ = residual(links, work.pose, goal, work.left)
                     if F < BETTER * best or (outcome_k == REACHED and outcome != REACHED):
                         best, outcome = F, outcome_k
-                        q[t] = now
+                        copy(now, q[t])
                     if outcome == REACHED:
                         break
         unwind(links, start, q[t])
         forward(links, q[t], work.pose)
-        tip[t] = work.pose.tip
+        for e in range(n_tips):
+            copy(work.pose.tip[e], tip[t, e])
         found[t, 0] = iterations
         found[t, 1] = outcome
         if follow:
-            start[:] = q[t]
+            copy(q[t], start)

@@ -21,9 +21,9 @@ def split_rows(W, U, sigma):
     matrix given was U @ W. Small singular values come out to full relative accuracy.
     """
     m, n = W.shape
-    U[:] = 0.0
     for k in range(m):
-        U[k, k] = 1.0
+        for r in range(m):
+            U[r, k] = 1.0 if r == k else 0.0
     for _ in range(MAX_SWEEPS):
         turned = False
         for a in range(m - 1):
@@ -60,35 +60,23 @@ def split_rows(W, U, sigma):
 
 
 @kernel()
-def damped(W, U, sigma, left, damping2, step):
-    """J' (J J' + damping2 I)^-1 left into `step`, from `split_rows` of J."""
-    step[:] = 0.0
-    for k in range(sigma.size):
-        gain = sigma[k] ** 2 + damping2
-        if gain > 0.0:
-            add_row(W, U, k, left, 1.0 / gain, step)
+def step_from_rows(W, U, sigma, left, damping2, floor2, step):
+    """Sum over k of v_k sigma_k (u_k . left) / max(sigma_k^2 + damping2, floor2) into `step`.
 
-
-@kernel()
-def floored(W, U, sigma, left, floor, step):
-    """Pseudo-inverse times `left` into `step`; singular values below `floor` count as it.
-
-    A direction whose singular value vanishes adds nothing.
+    With a damping this is J' (J J' + damping2 I)^-1 left; with a floor, the pseudo-inverse in
+    which small singular values count as the floor. One that vanishes adds nothing.
     """
-    step[:] = 0.0
-    for k in range(sigma.size):
-        if sigma[k] > 0.0:
-            add_row(W, U, k, left, 1.0 / max(sigma[k], floor) ** 2, step)
-
-
-@kernel()
-def add_row(W, U, k, left, gain, step):
-    along = 0.0
-    for r in range(left.size):
-        along += U[r, k] * left[r]
-    along *= gain
     for j in range(step.size):
-        step[j] += along * W[k, j]
+        step[j] = 0.0
+    for k in range(sigma.size):
+        if sigma[k] == 0.0:
+            continue
+        along = 0.0
+        for r in range(left.size):
+            along += U[r, k] * left[r]
+        along /= max(sigma[k] ** 2 + damping2, floor2)
+        for j in range(step.size):
+            step[j] += along * W[k, j]
 
 
 @kernel()
