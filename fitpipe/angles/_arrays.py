@@ -15,7 +15,7 @@ from fitpipe.records.checks import Faults
 
 # How much less a joint heeds each further bone when it reaches forward. The bones further on
 # alone decide a twist about the next one, and steer hinges that cannot follow that one.
-FURTHER = 0.05
+FURTHER = 0.2
 
 
 class Parts(NamedTuple):

@@ -154,8 +154,6 @@ def _solve(
         for bend in (1.0, -1.0)
         for q in _bent(chain, limb, way, start, bend, pole_m)
     ]
-    if pole_m is None:
-        candidates.sort(key=lambda _: 0)  # keep the order: the first bend is the positive one
     stack = np.array(candidates)  # (candidate, target, dof)
     placed = chain.forward(stack)
     error = np.linalg.norm(placed.tip_m[..., 0, :] - target_m, axis=-1)
@@ -256,7 +254,7 @@ def _on_ball(
     before = Rotation.from_euler("XYZ", start[:, :3])
     towards = _safe_unit(way, before.apply(_safe_unit(hand, limb.bones[0])))
     if pole_m is None:
-        side = before.apply(np.broadcast_to(limb.bones[0], way.shape))
+        side = before.apply(limb.bones[0].copy())
     else:
         side = _in_base(chain, pole_m) - limb.root_m
     found = []
@@ -264,7 +262,7 @@ def _on_ball(
         # the hinge square to the plane of target and pole; else as near as can be to where it was
         normal = np.cross(towards, side)
         small = np.linalg.norm(normal, axis=-1) < 1e-9 * (1 + np.linalg.norm(side, axis=-1))
-        old = before.apply(np.broadcast_to(limb.hinge, way.shape))
+        old = before.apply(np.array(limb.hinge))
         normal = np.where(small[:, None], old, sign * normal)
         normal = normal - np.sum(normal * towards, axis=-1, keepdims=True) * towards
         normal = _safe_unit(normal, np.array([_square_to(v) for v in towards]))

@@ -23,7 +23,7 @@ from fitpipe.kernels.ik_ccd import best_turn, pull, turn_point
 from fitpipe.kernels.ik_descent import PATIENCE
 from fitpipe.kernels.ik_links import forward, residual
 
-SLOW = 1e-9  # relative decrease of F in a round that counts as none
+SLOW = 1e-3  # relative decrease of F in a round that counts as none
 INNER = 3  # rounds over the joints that share a centre
 
 

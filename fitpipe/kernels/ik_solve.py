@@ -83,10 +83,12 @@ def copy(source, out):
 
 @kernel()
 def improve(links, points, method, goal, rules, q, work):
-    if method == CCD:
-        return cycle(links, goal, rules, q, work)
+    rounds = 0
     if method == FABRIK:
-        return reach(links, points, goal, rules, q, work)
+        rounds = reach(links, points, goal, rules, q, work)
+    if method == CCD or method == FABRIK:
+        # points that hinges and limits cannot follow leave a rest, which sweeps take up
+        return rounds + cycle(links, goal, rules, q, work)
     return descend(links, method, goal, rules, q, work)
 
 

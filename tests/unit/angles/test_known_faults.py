@@ -72,7 +72,7 @@ def test_a_tolerance_of_zero_ends(solver, kind):
     result = solve_ik(chain, target, solver=solver, tolerance_m=0.0)
     assert time.perf_counter() - began < 1.0  # the bound of the report; it takes milliseconds
     assert result.error < 1e-6
-    assert result.status in ("stalled", "closest") or result.error == 0.0
+    assert result.status in ("stalled", "closest") or result.error < 1e-15
 
 
 def test_the_damped_step_at_a_stretched_arm_is_bounded():

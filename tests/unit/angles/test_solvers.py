@@ -34,7 +34,7 @@ def share_reached(name: str, solver: str) -> float:
     """Share of planted targets that must be reached to a micrometre."""
     if solver == "fabrik":
         # it steers points, which hinges and limits of an arm cannot always follow
-        return {"arm": 0.0, "tree": 0.8, "body": 0.6, "planar 3 limited": 0.9}.get(name, 1.0)
+        return 0.9
     return 0.9 if solver == "ccd" and name in ("body", "tree") else 1.0
 
 
@@ -121,7 +121,10 @@ def test_a_target_that_moves_out_of_reach_and_back_makes_no_jump(solver):
     # entering and leaving the reach, the elbow opens like the square root of the way inside it
     assert np.abs(np.diff(result.q, axis=0)).max() < 0.25
     assert np.abs(np.diff(result.q[:, 0])).max() < 0.05
-    assert {"reached", "closest"} == set(result.status)
+    ended = set(result.status)
+    # sweeps alone crawl where the bones are all but straight
+    assert ended - {"stalled"} == {"reached", "closest"}
+    assert np.mean(result.status == "stalled") <= (0.02 if solver == "fabrik" else 0.0)
 
 
 @pytest.mark.parametrize("solver", angles.SOLVERS)
