@@ -1,7 +1,7 @@
 """Draws what every inverse-kinematics solver does to a two-link arm near its singularity.
 
-The arm is almost straight and its target lies further out, half a metre beyond its reach, then
-just inside it; one picture per solver shows the poses after each of the first steps.
+The arm is almost straight. One target lies half a metre beyond its reach, the other back along the
+arm, where hardly any step leads. One picture per solver shows the poses after the first steps.
 
 Usage: python scripts/draw_ik.py [docs]
 """
@@ -30,12 +30,11 @@ BLUE, ORANGE, GREEN, INK, GREY = "#0072B2", "#D55E00", "#009E73", "#222222", "#B
 def poses_on_the_way(solver: str, target: tuple[float, float]) -> tuple[np.ndarray, IkResult]:
     """Joint values after 0, 1, 2, ... iterations, shape (step, 2), and the end."""
     end = solve_ik(ARM, target, solver=solver, q0=START, restarts=0)
-    steps = [START]
-    for n in range(1, min(int(end.iterations), MOST) + 1):
-        steps.append(
-            solve_ik(ARM, target, solver=solver, q0=START, restarts=0, max_iterations=n).q
-        )
-    return np.array([*steps, end.q]), end
+    cut_off = (
+        solve_ik(ARM, target, solver=solver, q0=START, restarts=0, max_iterations=n).q
+        for n in range(1, min(int(end.iterations), MOST) + 1)
+    )
+    return np.array([START, *cut_off, end.q]), end
 
 
 def draw_arm(axes: plt.Axes, q: np.ndarray, **style: object) -> None:
@@ -69,7 +68,8 @@ def draw_solver(axes: plt.Axes, solver: str, target: tuple[float, float]) -> Non
 
 
 def draw(solver: str, path: Path) -> None:
-    figure, both = plt.subplots(1, 2, figsize=(8.2, 4.4), layout="constrained", sharey=True)
+    figure, both = plt.subplots(1, 2, figsize=(8.2, 5.0), sharey=True)
+    figure.subplots_adjust(left=0.06, right=0.99, top=0.84, bottom=0.16, wspace=0.06)
     for axes, (name, target) in zip(both, TARGETS.items(), strict=True):
         draw_solver(axes, solver, target)
         axes.set_xlabel(f"target {name} (m)", fontsize=9)
@@ -84,7 +84,7 @@ def draw(solver: str, path: Path) -> None:
         both[0].plot([], [], color=color, lw=2, label=label)
     both[0].plot([], [], color=ORANGE, marker="x", mew=2, ls="none", label="target")
     figure.legend(
-        *both[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False,
+        *both[0].get_legend_handles_labels(), loc="lower center", ncols=5, frameon=False,
         fontsize=8.5,
     )  # fmt: skip
     figure.savefig(path, dpi=110)

@@ -37,7 +37,7 @@ def body() -> Chain:
 
 
 def random_poses(chain: Chain, n: int, seed: int) -> np.ndarray:
-    """Joint values over the whole range of limits; up to 1 m and 60 degrees where a body is free."""
+    """Joint values within the limits; within 1 m and 60 degrees where a body has none."""
     free_body = bool(chain.parts.links.slides.any())
     free = np.where(chain.parts.links.slides, 1.0, np.radians(60 if free_body else 180))
     low = np.where(np.isfinite(chain.lower), chain.lower, -free)

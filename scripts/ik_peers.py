@@ -17,7 +17,8 @@ from fitpipe.angles import Chain
 
 TOLERANCE_M = 1e-6
 STEPS = 200  # of one start
-LM_DAMPING = 0.1  # the best of 0, 1e-3, 1e-2, 0.1, 1 on these chains, for mink and pink
+LM_DAMPING = 0.1  # the best of 0, 1e-3, 1e-2, 0.1, 1 for mink and pink on these chains ...
+LM_DAMPING_BODY = 0.01  # ... but for mink on one with several effectors
 
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 FAR = 1e3  # a limit where there is none: both check that a start is inside
@@ -71,8 +72,9 @@ def mink(chain: Chain) -> tuple[str, Solve]:
     import mujoco
 
     model = mujoco.MjModel.from_xml_string(mjcf(chain))
+    lm_damping = LM_DAMPING if len(chain.effectors) == 1 else LM_DAMPING_BODY
     tasks = [
-        peer.FrameTask(f"tip{e}", "site", 1.0, 0.0, lm_damping=LM_DAMPING)
+        peer.FrameTask(f"tip{e}", "site", 1.0, 0.0, lm_damping=lm_damping)
         for e in range(len(chain.effectors))
     ]
     limits = [peer.ConfigurationLimit(model)]
@@ -120,9 +122,7 @@ def mjcf(chain: Chain) -> str:
         )
 
     bodies = "".join(body(int(i)) for i in np.flatnonzero(links.parent < 0))
-    return (
-        f'<mujoco><compiler angle="radian"/><worldbody>{bodies}</worldbody></mujoco>'
-    )
+    return f'<mujoco><compiler angle="radian"/><worldbody>{bodies}</worldbody></mujoco>'
 
 
 def pink(chain: Chain) -> tuple[str, Solve]:
@@ -135,7 +135,9 @@ def pink(chain: Chain) -> tuple[str, Solve]:
     model = pin.Model()
     ids: list[int] = []
     for i, name in enumerate(chain.dof_names):
-        kind = pin.JointModelPrismaticUnaligned if links.slides[i] else pin.JointModelRevoluteUnaligned
+        kind = (
+            pin.JointModelPrismaticUnaligned if links.slides[i] else pin.JointModelRevoluteUnaligned
+        )
         low, high = np.clip([[links.lower[i]], [links.upper[i]]], -FAR, FAR)
         up = 0 if links.parent[i] < 0 else ids[links.parent[i]]
         place = pin.SE3(np.eye(3), links.offset[i])
@@ -146,11 +148,11 @@ def pink(chain: Chain) -> tuple[str, Solve]:
         )
     for e, offset in enumerate(links.tip_offset):
         place = pin.SE3(np.eye(3), offset)
-        model.addFrame(
-            pin.Frame(f"tip{e}", ids[links.tip_joint[e]], place, pin.FrameType.OP_FRAME)
-        )
+        model.addFrame(pin.Frame(f"tip{e}", ids[links.tip_joint[e]], place, pin.FrameType.OP_FRAME))
     data = model.createData()
-    tasks = [FrameTask(f"tip{e}", 1.0, 0.0, lm_damping=LM_DAMPING) for e in range(len(chain.effectors))]
+    tasks = [
+        FrameTask(f"tip{e}", 1.0, 0.0, lm_damping=LM_DAMPING) for e in range(len(chain.effectors))
+    ]
     limits = [ConfigurationLimit(model)]
 
     def solve(target: np.ndarray, starts: np.ndarray) -> np.ndarray:

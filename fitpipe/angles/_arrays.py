@@ -73,7 +73,8 @@ def check(joints: Sequence[Joint], effectors: Sequence[Effector]) -> None:
         except ValueError:
             continue  # the shape is told above
         faults.unless(
-            bool(np.all(low <= high)), f"limits of joint {name!r} are [{low}, {high}]: lower > upper"
+            bool(np.all(low <= high)),
+            f"limits of joint {name!r} are [{low}, {high}]: lower > upper",
         )
     for effector in effectors:
         faults.unless(
@@ -99,7 +100,10 @@ def limits(joint: Joint) -> tuple[FloatArray, FloatArray]:
 
 
 def build(
-    joints: Sequence[Joint], effectors: Sequence[Effector], base_m: FloatArray, base_R: FloatArray
+    joints: Sequence[Joint],
+    effectors: Sequence[Effector],
+    base_m: FloatArray,
+    R_world_base: FloatArray,
 ) -> Parts:
     """Arrays of checked joints: one link per degree of freedom, parents first."""
     names, parents = named(joints)
@@ -155,9 +159,9 @@ def build(
         tip_joint=tip_joint,
         tip_offset=tip_offset,
         moves=moves,
-        base_R=np.ascontiguousarray(base_R),
+        R_world_base=np.ascontiguousarray(R_world_base),
         base=np.array(base_m),
-        centre=base_m + centre @ base_R.T,
+        centre=base_m + centre @ R_world_base.T,
         near=near,
         far=far,
         reach=reach,

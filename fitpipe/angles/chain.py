@@ -127,7 +127,9 @@ class Chain:
         faults.raise_if_any()
         joints = [
             Joint(f"joint{i + 1}", offset_m=(before, 0, 0), lower=low, upper=high)
-            for i, (before, (low, high)) in enumerate(zip([0.0, *lengths[:-1]], limits, strict=True))
+            for i, (before, (low, high)) in enumerate(
+                zip([0.0, *lengths[:-1]], limits, strict=True)
+            )
         ]
         return cls(joints, [Effector(joints[-1].name, (lengths[-1], 0, 0), "hand")], is_planar=True)
 
@@ -148,7 +150,9 @@ class Chain:
         faults = Faults("chain from points")
         if faults.shape("points_m", points, (None, 3)):
             faults.finite("points_m", points)
-            faults.unless(len(points) > 1, f"points_m has {len(points)} points, expected two or more")
+            faults.unless(
+                len(points) > 1, f"points_m has {len(points)} points, expected two or more"
+            )
         faults.raise_if_any()
         bones = np.diff(points, axis=0)
         joints = [

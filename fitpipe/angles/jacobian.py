@@ -75,9 +75,7 @@ def numerical_jacobian(
     return _rows(chain, linear, angular, orientation).reshape(*q.shape[:-1], -1, chain.dof)
 
 
-def _rows(
-    chain: Chain, linear: FloatArray, angular: FloatArray, orientation: bool
-) -> FloatArray:
+def _rows(chain: Chain, linear: FloatArray, angular: FloatArray, orientation: bool) -> FloatArray:
     """(pose, effector, dof, 3) parts as the rows of a Jacobian."""
     if chain.is_planar:
         base = np.asarray(chain.base_rotation)

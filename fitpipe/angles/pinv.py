@@ -34,8 +34,6 @@ def pinv_step(
     W = np.array(J, dtype=float, order="C", ndmin=2)
     U, sigma, step = np.empty((len(W), len(W))), np.empty(len(W)), np.empty(W.shape[1])
     ik_steps.split_rows(W, U, sigma)
-    ik_steps.step_from_rows(
-        W, U, sigma, np.array(error, dtype=float), 0.0, float(floor) ** 2, step
-    )
+    ik_steps.step_from_rows(W, U, sigma, np.array(error, dtype=float), 0.0, float(floor) ** 2, step)
     ik_descent.shorten(step, float(max_step_rad))
     return step

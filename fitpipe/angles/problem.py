@@ -10,10 +10,10 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from fitpipe.angles.chain import Chain
+from fitpipe.angles.result import CODES, IkResult
 from fitpipe.arrays import FloatArray, IntArray
 from fitpipe.errors import SolveError
 from fitpipe.kernels.ik_links import Goal
-from fitpipe.angles.result import CODES, IkResult
 
 HAIR = 1e-3  # a start this little outside a limit is rounding, not a mistake
 
@@ -69,10 +69,10 @@ def pose_problem(
     points, n_coordinates = _points(chain, target)
     shape = np.shape(target)
     n, n_tips = points.shape[:2]
-    seen = np.isfinite(points).all(axis=-1)
+    seen = np.all(np.isfinite(points), axis=-1)
     share = np.ones(n_tips) if weight is None else np.asarray(weight, dtype=float)
     if share.shape != (n_tips,) or not np.all(np.isfinite(share) & (share >= 0)):
-        raise SolveError(f"weight is {weight}, expected {n_tips} numbers >= 0, one per effector")
+        raise SolveError(f"weight is {weight!r}, expected {n_tips} numbers >= 0, one per effector")
     R, turn_weight = np.zeros((n, n_tips, 3, 3)), np.zeros((n, n_tips))
     if orientation_wxyz is not None:
         R = _rotations(orientation_wxyz, n, n_tips)
@@ -118,7 +118,9 @@ def _points(chain: Chain, target: npt.ArrayLike) -> tuple[FloatArray, int]:
 def _rotations(wxyz: npt.ArrayLike, n: int, n_tips: int) -> FloatArray:
     array = np.asarray(wxyz, dtype=float)
     try:
-        array = np.broadcast_to(array if n_tips > 1 or array.ndim != 2 else array[:, None], (n, n_tips, 4))
+        array = np.broadcast_to(
+            array if n_tips > 1 or array.ndim != 2 else array[:, None], (n, n_tips, 4)
+        )
     except ValueError as error:
         raise SolveError(
             f"orientation_wxyz has shape {array.shape}, expected one quaternion per target "
@@ -136,9 +138,19 @@ def _warn_outside(chain: Chain, start: FloatArray) -> None:
     bad = np.flatnonzero((below | above).reshape(-1, chain.dof).any(axis=0))
     if bad.size:
         rows = np.atleast_2d(start)
-        worst = [rows[np.argmax(np.abs(rows[:, j] - np.clip(rows[:, j], chain.lower[j], chain.upper[j]))), j] for j in bad]
+        worst = [
+            rows[
+                np.argmax(np.abs(rows[:, j] - np.clip(rows[:, j], chain.lower[j], chain.upper[j]))),
+                j,
+            ]
+            for j in bad
+        ]
         told = ", ".join(
             f"{chain.dof_names[j]} = {value:g} not in [{chain.lower[j]:g}, {chain.upper[j]:g}]"
             for j, value in zip(bad, worst, strict=True)
         )
-        warnings.warn(f"q0 is outside the joint limits and was moved onto them: {told}", IkWarning, stacklevel=4)
+        warnings.warn(
+            f"q0 is outside the joint limits and was moved onto them: {told}",
+            IkWarning,
+            stacklevel=4,
+        )

@@ -60,6 +60,8 @@ class IkResult:
     @property
     def is_reached(self) -> Any:
         """Whether the status is reached: bool or array."""
-        return self.status == IkStatus.REACHED if isinstance(self.status, str) else (
-            np.asarray(self.status) == IkStatus.REACHED.value
+        return (
+            self.status == IkStatus.REACHED
+            if isinstance(self.status, str)
+            else (np.asarray(self.status) == IkStatus.REACHED.value)
         )

@@ -139,7 +139,16 @@ def _iterate(
     found = np.zeros((n, 2), dtype=np.int64)
     if n:
         solve_many(
-            *chain.parts[:2], code, rules, problem.goals, problem.start, follow, others, q, tip, found
+            *chain.parts[:2],
+            code,
+            rules,
+            problem.goals,
+            problem.start,
+            follow,
+            others,
+            q,
+            tip,
+            found,
         )
     return problem.result(q, tip, found)
 

@@ -82,7 +82,7 @@ def two_bone(
         raise SolveError(f"lengths_m is {lengths_m}, expected two numbers > 0")
     up = np.asarray(axis, dtype=float)
     if up.shape != (3,) or not np.linalg.norm(up) > 0:
-        raise SolveError(f"axis is {axis}, expected a vector (3,) that is not zero")
+        raise SolveError(f"axis is {axis!r}, expected a vector (3,) that is not zero")
     up = up / np.linalg.norm(up)
     try:
         root, way, pole = _broadcast(target_m, root_m, pole_m)

@@ -52,8 +52,10 @@ def solve_two_bone(
         for t in range(n):
             one = slice(t, t + 1)
             before = start[:1] if t == 0 else q[t - 1 : t]
-            q[one] = before if not seen[t] else _solve(
-                chain, limb, target[one], before, None if pole is None else pole[one]
+            q[one] = (
+                before
+                if not seen[t]
+                else _solve(chain, limb, target[one], before, None if pole is None else pole[one])
             )
     else:
         q = np.where(seen[:, None], _solve(chain, limb, target, start, pole), start)
@@ -82,7 +84,7 @@ def solve_two_bone(
 def as_limb(chain: Chain) -> Limb:
     """The chain as two bones, or SolveError with what two_bone can take."""
     links = chain.parts.links
-    n, parts = chain.dof, chain.parts
+    n = chain.dof
     bad = SolveError(
         "this chain is not two bones with joints that two_bone knows",
         hint="it takes one effector; at the root a hinge, a swivel hinge with a second hinge "
@@ -118,7 +120,7 @@ def as_limb(chain: Chain) -> Limb:
     else:
         fits = shoulder == 3 and np.array_equal(links.axis[:3], np.eye(3))
         fits = fits and (elbow == 3 or square)
-    if not fits or parts.joint_link == ():
+    if not fits:
         raise bad
     if shoulder < 3:
         hinge = links.axis[shoulder - 1]
@@ -136,7 +138,7 @@ def _square_to(vector: FloatArray) -> FloatArray:
 
 
 def _in_base(chain: Chain, point_m: FloatArray) -> FloatArray:
-    return np.asarray((point_m - chain.base_m) @ np.asarray(chain.base_rotation))
+    return np.asarray((point_m - np.asarray(chain.base_m)) @ np.asarray(chain.base_rotation))
 
 
 def _distance_left(limb: Limb, distance: FloatArray) -> FloatArray:
@@ -302,22 +304,18 @@ def _euler(turn: Rotation, start: FloatArray) -> FloatArray:
     return np.where(nearer[:, None], two, one)
 
 
-def _within_one(
-    value: FloatArray, start: FloatArray, lower: float, upper: float
-) -> FloatArray:
+def _within_one(value: FloatArray, start: FloatArray, lower: float, upper: float) -> FloatArray:
     """An angle within its limits: by whole turns if that will do, else the nearer limit."""
     value = value - TURN * np.round((value - start) / TURN)
-    value = np.where(value < lower, value + TURN * np.ceil((lower - value) / TURN), value) if (
-        np.isfinite(lower)
-    ) else value
-    value = np.where(value > upper, value - TURN * np.ceil((value - upper) / TURN), value) if (
-        np.isfinite(upper)
-    ) else value
+    if np.isfinite(lower):
+        value = np.where(value < lower, value + TURN * np.ceil((lower - value) / TURN), value)
+    if np.isfinite(upper):
+        value = np.where(value > upper, value - TURN * np.ceil((value - upper) / TURN), value)
     if not np.isfinite(lower):
         return value
-    # below by less than a turn: of the two limits the one a shorter turn away
-    up, down = (lower - value) % TURN, (value - upper) % TURN
-    return np.where(value < lower, np.where(up <= down, lower, upper), value)
+    # what is still below lies in the gap between the limits: the nearer end of the gap
+    to_lower, to_upper = (lower - value) % TURN, (value - upper) % TURN
+    return np.where(value < lower, np.where(to_lower <= to_upper, lower, upper), value)
 
 
 def _within(chain: Chain, q: FloatArray, start: FloatArray) -> FloatArray:

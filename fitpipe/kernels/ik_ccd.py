@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-
 from fitpipe.kernels._jit import kernel
 from fitpipe.kernels.ik_descent import FLAT, PATIENCE
 from fitpipe.kernels.ik_links import forward, residual
@@ -17,7 +16,7 @@ TURN = 2.0 * math.pi
 
 @kernel()
 def best_turn(across, along, q, lower, upper):
-    """Joint value nearest to `q` in its limits that maximises along cos d + across sin d, d = q' - q."""
+    """Value within the limits that maximises along cos(d) + across sin(d), d its way from `q`."""
     if across == 0.0 and along == 0.0:
         return q
     best = q + math.atan2(across, along)

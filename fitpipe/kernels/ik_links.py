@@ -35,7 +35,7 @@ class Links(NamedTuple):
     tip_joint: Int  # (tip,) the joint an end effector sits on
     tip_offset: Float  # (tip, 3) metres in that joint's frame
     moves: Bool  # (tip, joint) the joint lies between base and tip
-    base_R: Float  # (3, 3)
+    R_world_base: Float  # (3, 3)
     base: Float  # (3,) metres
     centre: Float  # (tip, 3) where the first turning joint before a tip sits, in the world
     near: Float  # (tip,) metres from there that the tip certainly cannot come below
@@ -63,9 +63,7 @@ class Goal(NamedTuple):
 
 @kernel()
 def new_pose(n, n_tips):
-    return Pose(
-        np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n_tips, 3))
-    )
+    return Pose(np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n_tips, 3)))
 
 
 @kernel()
@@ -91,7 +89,7 @@ def forward(links, q, pose):
     own = np.empty((3, 3))
     for i in range(links.parent.size):
         up = links.parent[i]
-        R_up = pose.R[up] if up >= 0 else links.base_R
+        R_up = pose.R[up] if up >= 0 else links.R_world_base
         origin = pose.centre[up] if up >= 0 else links.base
         for r in range(3):
             a = 0.0
@@ -137,9 +135,7 @@ def rotation_vector(R_goal, R, out):
     D = np.empty((3, 3))
     for r in range(3):
         for k in range(3):
-            D[r, k] = (
-                R_goal[r, 0] * R[k, 0] + R_goal[r, 1] * R[k, 1] + R_goal[r, 2] * R[k, 2]
-            )
+            D[r, k] = R_goal[r, 0] * R[k, 0] + R_goal[r, 1] * R[k, 1] + R_goal[r, 2] * R[k, 2]
     out[0] = 0.5 * (D[2, 1] - D[1, 2])
     out[1] = 0.5 * (D[0, 2] - D[2, 0])
     out[2] = 0.5 * (D[1, 0] - D[0, 1])

@@ -83,11 +83,11 @@ def copy(source, out):
 
 @kernel()
 def improve(links, points, method, goal, rules, q, work):
-    rounds = 0
+    if method == CCD:
+        return cycle(links, goal, rules, q, work)
     if method == FABRIK:
-        rounds = reach(links, points, goal, rules, q, work)
-    if method == CCD or method == FABRIK:
         # points that hinges and limits cannot follow leave a rest, which sweeps take up
+        rounds = reach(links, points, goal, rules, q, work)
         return rounds + cycle(links, goal, rules, q, work)
     return descend(links, method, goal, rules, q, work)
 
@@ -165,21 +165,20 @@ def solve_many(links, points, method, rules, goals, starts, follow, others, q, t
         else:
             iterations, outcome = run(links, points, method, goal, rules, now, work)
         copy(now, q[t])
-        if outcome != REACHED and outcome != NO_TARGET and others.shape[0] > 0:
-            if not is_out_of_reach(links, goal):
+        if outcome != REACHED and outcome != NO_TARGET and not is_out_of_reach(links, goal):
+            forward(links, now, work.pose)
+            best, _, _ = residual(links, work.pose, goal, work.left)
+            for k in range(others.shape[0]):
+                copy(others[k], now)
+                more, outcome_k = run(links, points, method, goal, rules, now, work)
+                iterations += more
                 forward(links, now, work.pose)
-                best, _, _ = residual(links, work.pose, goal, work.left)
-                for k in range(others.shape[0]):
-                    copy(others[k], now)
-                    more, outcome_k = run(links, points, method, goal, rules, now, work)
-                    iterations += more
-                    forward(links, now, work.pose)
-                    F, _, _ = residual(links, work.pose, goal, work.left)
-                    if F < BETTER * best or (outcome_k == REACHED and outcome != REACHED):
-                        best, outcome = F, outcome_k
-                        copy(now, q[t])
-                    if outcome == REACHED:
-                        break
+                F, _, _ = residual(links, work.pose, goal, work.left)
+                if BETTER * best > F or (outcome_k == REACHED and outcome != REACHED):
+                    best, outcome = F, outcome_k
+                    copy(now, q[t])
+                if outcome == REACHED:
+                    break
         unwind(links, start, q[t])
         forward(links, q[t], work.pose)
         for e in range(n_tips):

@@ -39,9 +39,7 @@ def target_path() -> np.ndarray:
     far = 1.125 + 0.975 * np.sin(2 * t)
     height = np.radians(20) + np.radians(15) * np.cos(3 * t)
     level = far * np.cos(height)
-    return np.column_stack(
-        [level * np.cos(t), MAST_M + far * np.sin(height), level * np.sin(t)]
-    )
+    return np.column_stack([level * np.cos(t), MAST_M + far * np.sin(height), level * np.sin(t)])
 
 
 def main(path: Path) -> None:
@@ -64,7 +62,7 @@ def main(path: Path) -> None:
     (trail,) = space.plot([], [], [], color=BLUE, lw=1.2)
     (mark,) = space.plot([], [], [], marker="x", color=ORANGE, ms=9, mew=2.5, ls="none")
     space.set(xlim=(-1.8, 1.8), ylim=(-1.8, 1.8), zlim=(0, 1.8))
-    space.set_box_aspect((2, 2, 1), zoom=1.3)
+    space.set_box_aspect((2, 2, 1), zoom=1.12)
     space.view_init(elev=28, azim=-60)
     space.tick_params(labelsize=7, pad=-2)
     left = figure.add_subplot(grid[0, 1])
@@ -91,7 +89,8 @@ def main(path: Path) -> None:
     FuncAnimation(figure, draw, frames=FRAMES).save(path, writer=PillowWriter(RATE_HZ), dpi=75)
     for status in np.unique(result.status):
         print(f"{status}: {np.count_nonzero(result.status == status)} of {FRAMES} frames")
-    print(f"largest turn of a joint in a frame: {np.degrees(np.abs(np.diff(result.q, axis=0)).max()):.1f} deg")
+    turned = np.degrees(np.abs(np.diff(result.q, axis=0)).max())
+    print(f"largest turn of a joint in a frame: {turned:.1f} deg")
     print(f"wrote {path}")
 
 

@@ -41,9 +41,11 @@ def draw_pose(axes: plt.Axes, title: str, theta2: float) -> None:
             zorder=5 + (j == 1),
         )  # fmt: skip
     axes.plot(*hand, "o", color=INK, ms=6, zorder=7)
-    axes.set_title(f"θ₂ = {title}\ndet J = {angles.determinant(J):.2f} m²", fontsize=10)
+    axes.set_title(
+        f"θ₂ = {title}\ndet J = {round(float(angles.determinant(J)), 2) + 0.0:.2f} m²", fontsize=10
+    )
     axes.set_aspect("equal")
-    axes.set(xlim=(-0.9, 3.7), ylim=(-0.5, 3.6))
+    axes.set(xlim=(-0.9, 3.7), ylim=(-0.7, 3.6))
     axes.set_xlabel("x (m)")
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -75,9 +77,13 @@ def main(path: Path) -> None:
     for k, (title, theta2) in enumerate(POSES.items()):
         draw_pose(figure.add_subplot(grid[0, k]), title, theta2)
     figure.axes[0].set_ylabel("y (m)")
-    figure.axes[0].plot([], [], color=BLUE, lw=2.2, label="hand when θ₁ turns (half size)")
-    figure.axes[0].plot([], [], color=ORANGE, lw=2.2, label="hand when θ₂ turns")
-    figure.axes[0].legend(frameon=False, fontsize=8.5, loc="lower left", bbox_to_anchor=(0.0, 0.0))
+    last = figure.axes[2]
+    last.plot([], [], color=BLUE, lw=2.2, label="hand when θ₁ turns")
+    last.plot([], [], color=ORANGE, lw=2.2, label="hand when θ₂ turns")
+    last.legend(
+        frameon=False, fontsize=8.5, loc="lower right", title="columns of J, half size",
+        title_fontsize=8.5,
+    )  # fmt: skip
     draw_measures(figure.add_subplot(grid[1, :]))
     figure.suptitle("Planar arm of 2 and 1.5 m: the columns of J, and where they are parallel")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -33,9 +33,8 @@ COLORS = dict(zip(TARGETS, ("#0072B2", "#D55E00", "#009E73"), strict=True))
 
 
 def main(path: Path) -> None:
-    figure, grid = plt.subplots(
-        1, len(SOLVERS), figsize=(13, 4.6), layout="constrained", sharey=True, sharex=True
-    )
+    figure, grid = plt.subplots(1, len(SOLVERS), figsize=(13, 4.2), sharey=True, sharex=True)
+    figure.subplots_adjust(left=0.05, right=0.99, top=0.83, bottom=0.27, wspace=0.08)
     print(f"{'solver':9} {'target':22} {'status':9} {'left (m)':>10} iterations")
     for axes, solver in zip(grid, SOLVERS, strict=True):
         told = []
@@ -53,16 +52,20 @@ def main(path: Path) -> None:
                 f"{solver:9} {name:22} {result.status:9} {result.error:10.6f} {result.iterations}"
             )
         axes.set_title(solver, fontsize=11)
-        axes.text(
-            0.5, -0.17, "\n".join(told), transform=axes.transAxes, ha="center", va="top", fontsize=8
-        )
+        for line, (text, color) in enumerate(zip(told, COLORS.values(), strict=True)):
+            axes.text(
+                0.5, -0.24 - 0.08 * line, text, transform=axes.transAxes, ha="center", va="top",
+                fontsize=8, color=color,
+            )  # fmt: skip
         axes.set_aspect("equal")
-        axes.set(xlim=(-0.55, 0.5), ylim=(-0.95, 0.12), xlabel="forward (m)")
+        axes.set(xlim=(-0.55, 0.5), ylim=(-0.92, 0.16))
+        axes.set_xlabel("forward (m)", fontsize=8.5)
+        axes.set_xticks([-0.4, 0.0, 0.4])
         axes.tick_params(labelsize=8)
         axes.spines[["top", "right"]].set_visible(False)
     grid[0].set_ylabel("up (m)")
     handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="upper center", ncols=3, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     print(f"wrote {path}")

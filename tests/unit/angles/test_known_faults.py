@@ -122,7 +122,10 @@ def test_two_bones_are_finite_at_all_distances(distance, knee, left):
     found = angles.two_bone(target, (0.42, 0.40))
     assert found.inner_angle == pytest.approx(knee, abs=1e-5)
     assert found.error == pytest.approx(left, abs=1e-9)
-    for chain in (Chain.planar([0.42, 0.40]), Chain.from_points([[0, 0, 0], [0.42, 0, 0], [0.82, 0, 0]])):
+    for chain in (
+        Chain.planar([0.42, 0.40]),
+        Chain.from_points([[0, 0, 0], [0.42, 0, 0], [0.82, 0, 0]]),
+    ):
         result = solve_ik(chain, target, solver="two_bone")
         assert result.error == pytest.approx(left, abs=1e-9)
         assert result.status == ("reached" if left == 0 else "closest")

@@ -17,9 +17,7 @@ def test_bones_keep_their_lengths_and_the_tip_meets_the_target():
     root = target - way * rng.uniform(0.1, 1.7, (200, 1))
     found = two_bone(target, (1.0, 0.9), root_m=root, pole_m=rng.normal(size=(200, 3)))
     np.testing.assert_allclose(np.linalg.norm(found.joint_m - root, axis=1), 1.0, atol=1e-12)
-    np.testing.assert_allclose(
-        np.linalg.norm(found.tip_m - found.joint_m, axis=1), 0.9, atol=1e-12
-    )
+    np.testing.assert_allclose(np.linalg.norm(found.tip_m - found.joint_m, axis=1), 0.9, atol=1e-12)
     np.testing.assert_allclose(found.tip_m, target, atol=1e-12)
 
 
