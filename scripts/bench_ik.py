@@ -102,8 +102,8 @@ def main() -> None:
                 continue
             tell(label, row)
             ratios.append(
-                f"{name}: {row['single'] / best['single']:,.0f} times the time of a call, "
-                f"{row['single'] / best['batch']:,.0f} times that of one among many"
+                f"{name}: {row['single'] / best['single']:,.1f} times the time of a call, "
+                f"{row['single'] / best['batch']:,.1f} times that of one among many"
             )
         for line in ratios:
             print(f"\n{line}")

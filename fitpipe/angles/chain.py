@@ -301,9 +301,9 @@ class Chain:
             rotation[:, k] = R[:, link] if link >= 0 else self.base_rotation
             joint[:, k] = (centre[:, link] if link >= 0 else self.base_m) + rotation[:, k] @ offset
         return Placed(
-            tip.reshape(*lead, -1, 3),
-            joint.reshape(*lead, -1, 3),
-            rotation.reshape(*lead, -1, 3, 3),
+            tip.reshape(*lead, *tip.shape[1:]),
+            joint.reshape(*lead, *joint.shape[1:]),
+            rotation.reshape(*lead, *rotation.shape[1:]),
         )
 
     def link_poses(self, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

