@@ -66,7 +66,7 @@ def test_moving_base_and_target_together_moves_only_the_position(drawn, solver):
 @settings(max_examples=25, deadline=None)
 @given(arms(least=3), st.sampled_from(SOLVERS), st.floats(0.1, 2.0))
 def test_limits_hold_whatever_is_asked(drawn, solver, span):
-    chain, q, rng = drawn
+    chain, _, rng = drawn
     joints = [
         Joint(axis=joint.axis, offset_m=joint.offset_m, lower=-span, upper=span / 2)
         for joint in chain.joints
