@@ -7,4 +7,4 @@ extra=dev
 .venv/bin/ruff format --check .
 .venv/bin/mypy
 .venv/bin/lint-imports
-exec .venv/bin/python -m pytest "$@"
+exec .venv/bin/python -m pytest -n auto "$@"

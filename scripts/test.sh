@@ -3,4 +3,4 @@
 cd "$(dirname "$0")/.."
 extra=test
 . scripts/venv.sh
-exec .venv/bin/python -m pytest "$@"
+exec .venv/bin/python -m pytest -n auto "$@"
