@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fitpipe import calibrate, solve
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray
 from fitpipe.config import CalibrateConfig, FitConfig, config_text, make_config
-from fitpipe.errors import CalibrationError, RecordError
+from fitpipe.errors import RecordError
 from fitpipe.mapping import MarkerSet, map_take
 from fitpipe.records import (
     BoneLengths,
@@ -25,7 +25,6 @@ from fitpipe.records import (
     Fit,
     FrameStatus,
     Skeleton,
-    SourceTransform,
     Take,
 )
 
@@ -138,7 +137,9 @@ def load_kernels(config: FitConfig) -> None:
     position = np.stack([0.3 * joint + 0 * bend, 0.1 * bend, 0.1 * np.cos(3 * bend)], axis=-1)
     chain = Skeleton("chain", ("a", "b", "c"), (-1, 0, 1))
     takes = [Take(source, chain.joints, position, frame / 30) for source in "ab"]
-    fit(takes, skeleton=chain, config=config)
+    # what the config gives (lengths, transforms, offsets) belongs to other takes
+    own = CalibrateConfig(time_offset="none")
+    fit(takes, skeleton=chain, config=config.model_copy(update={"calibrate": own}))
 
 
 def pose(
@@ -160,17 +161,10 @@ def pose(
     bones = _skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
     log = [finding for take in takes for finding in _named(take, len(takes))]
 
-    mapped = [map_take(take, markerset, bones, subject=subject) for take in takes]
     # on each source's own clock: interpolation would smear a jump over its neighbours
-    swaps = settings.weights.swaps
-    mapped = [calibrate.mend_swaps(take, bones, swaps=swaps) for take in mapped]
+    mapped = _mapped(takes, bones, markerset, subject, settings)
     judged = [calibrate.screen(take, bones, settings.weights) for take in mapped]
-    clocks, findings = calibrate.find_clocks(
-        [take for take, _ in judged],
-        time_offset=settings.calibrate.time_offset,
-        with_drift=settings.calibrate.clock_drift,
-        max_gap_s=settings.calibrate.max_gap_s,
-    )
+    clocks, findings = calibrate.find_clocks([take for take, _ in judged], settings.calibrate)
     log += findings
     mapped = [own.set_back(take) for own, take in zip(clocks, mapped, strict=True)]
     judged = [(own.set_back(take), d) for own, (take, d) in zip(clocks, judged, strict=True)]
@@ -181,8 +175,16 @@ def pose(
         new = replace(after, repairs=after.repairs[len(before.repairs) :])
         log += _named(new, len(takes))
 
-    calibration, findings = _calibrate(timed, clocks, bones, bone_length_m, settings.calibrate)
+    transforms, findings = calibrate.find_transforms(timed, bones, settings.calibrate)
     log += findings
+    # on their own clocks: interpolation would hide the noise that makes bones seem longer
+    lengths, findings = calibrate.find_lengths(
+        [take for take, _ in judged], bones, bone_length_m, settings.calibrate
+    )
+    log += findings
+    calibration = Calibration(
+        tuple(own.written_into(t) for own, t in zip(clocks, transforms, strict=True)), lengths
+    )
     bones = bones.with_lengths(calibration.bone_lengths.length_m)
 
     weights = solve.weights(timed, weight)
@@ -202,7 +204,61 @@ def pose(
     return Posed(problem, clock, calibration, weights, doubt, noise_m, observation, tuple(log))
 
 
-def _check_sources(takes: Sequence[Take]) -> None:
+def measure_lengths(
+    takes: Sequence[Take],
+    *,
+    skeleton: str | Path | Skeleton | None = None,
+    markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
+    subject: str | None = None,
+    config: FitConfig | Mapping[str, Any] | None = None,
+) -> tuple[BoneLengths, Skeleton, list[Finding]]:
+    """Bone lengths of one subject over several takes, of any sensors and times.
+
+    Parameters
+    ----------
+    takes : sequence of Take
+        One per source and take.
+    skeleton, markerset, subject, config
+        As in `fit`; of the config, ``calibrate.symmetric`` and ``[weights]`` matter.
+
+    Returns
+    -------
+    lengths : BoneLengths
+    skeleton : Skeleton
+        The one they belong to, without lengths.
+    findings : list of Finding
+
+    Raises
+    ------
+    FitpipeError
+        A subclass that says what cannot be used: config, labels, or takes of several people.
+    """
+    settings = make_config(FitConfig, config)
+    _check_person(takes)
+    bones = _skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
+    mapped = _mapped(takes, bones, markerset, subject, settings)
+    judged = [calibrate.screen(take, bones, settings.weights)[0] for take in mapped]
+    log = [finding for take in judged for finding in _named(take, len(takes))]
+    lengths, findings = calibrate.estimate_lengths(
+        judged, bones, symmetric=settings.calibrate.symmetric
+    )
+    return lengths, bones, log + findings
+
+
+def _mapped(
+    takes: Sequence[Take],
+    skeleton: Skeleton,
+    markerset: str | Path | MarkerSet | Mapping[str, Any] | None,
+    subject: str | None,
+    settings: FitConfig,
+) -> list[Take]:
+    """The takes with the skeleton's joints as labels, and labels that changed places put back."""
+    mapped = [map_take(take, markerset, skeleton, subject=subject) for take in takes]
+    swaps = settings.weights.swaps
+    return [calibrate.mend_swaps(take, skeleton, swaps=swaps) for take in mapped]
+
+
+def _check_person(takes: Sequence[Take]) -> None:
     if not takes:
         raise RecordError("no take given, expected one or more")
     bodies = list(dict.fromkeys(take.origin.metadata.get("body", "") for take in takes))
@@ -211,6 +267,10 @@ def _check_sources(takes: Sequence[Take]) -> None:
             f"the takes show {len(bodies)} people: {', '.join(map(repr, bodies))}",
             hint="fit one at a time: read_takes(path, body='...'), --body or takes.body",
         )
+
+
+def _check_sources(takes: Sequence[Take]) -> None:
+    _check_person(takes)
     names = [take.source for take in takes]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -265,54 +325,6 @@ def _solve(posed: Posed, settings: FitConfig, progress: Progress | None) -> solv
         problem = solve.pose_problem(posed.observation_m, weights, posed.problem.skeleton)
         fits = fitted(problem, weights, number)
     return fits
-
-
-def _calibrate(
-    takes: Sequence[Take],
-    clocks: Sequence[calibrate.Clock],
-    skeleton: Skeleton,
-    bone_length_m: npt.ArrayLike | Mapping[str, float] | None,
-    settings: CalibrateConfig,
-) -> tuple[Calibration, list[Finding]]:
-    """Transforms of all sources and the bone lengths, given or measured."""
-    transforms, findings = _transforms(takes, skeleton, settings)
-    transforms = tuple(
-        clock.written_into(transform) for clock, transform in zip(clocks, transforms, strict=True)
-    )
-    if isinstance(bone_length_m, Mapping):
-        lengths = BoneLengths.given(calibrate.lengths_from_names(bone_length_m, skeleton))
-    elif bone_length_m is not None:
-        lengths = BoneLengths.given(np.asarray(bone_length_m, dtype=np.float64))
-    elif skeleton.bone_length_m is not None:
-        lengths = BoneLengths.given(skeleton.bone_length_m)
-    elif settings.bone_lengths == "estimate":
-        lengths, measured = calibrate.estimate_lengths(
-            takes, skeleton, symmetric=settings.symmetric
-        )
-        findings += measured
-    else:
-        lengths = calibrate.read_lengths(Path(settings.bone_lengths), skeleton)
-    if lengths.length_m.shape != (skeleton.n_links,):
-        raise CalibrationError(
-            f"bone_length_m has shape {lengths.length_m.shape}, expected ({skeleton.n_links},): "
-            f"one length per bone and rigid pair of {skeleton.name!r}, "
-            "in the order of Skeleton.bone_names"
-        )
-    return Calibration(transforms, lengths), findings
-
-
-def _transforms(
-    takes: Sequence[Take], skeleton: Skeleton, settings: CalibrateConfig
-) -> tuple[tuple[SourceTransform, ...], list[Finding]]:
-    """Every source into the frame of the first, measured or given."""
-    if settings.registration == "estimate":
-        return calibrate.register(takes, mirror=skeleton.mirror)
-    if settings.registration == "none":
-        return tuple(SourceTransform.identity(take.source) for take in takes), []
-    sources = [take.source for take in takes]
-    given, findings = calibrate.read_transforms(Path(settings.registration), sources)
-    transforms, remarks = calibrate.registered_as_given(takes, given)
-    return transforms, findings + remarks
 
 
 def _never_seen(weight: FloatArray, skeleton: Skeleton) -> list[Finding]:

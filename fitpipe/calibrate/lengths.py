@@ -1,35 +1,46 @@
-"""Bone lengths: measured on the take itself, or read from a file."""
+"""Bone lengths, measured on one take or on several of one subject."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from fitpipe.arrays import BoolArray, FloatArray
-from fitpipe.config.toml import read_toml
-from fitpipe.errors import CalibrationError, nearest_names
+from fitpipe.arrays import FloatArray
+from fitpipe.calibrate.robust import MEDIAN_NORM, robust_centre
 from fitpipe.records import BoneLengths, Finding, Skeleton, Take
 
-_RELIABLE = 0.5  # confidence below this (an inferred joint, say) does not measure a bone ...
-_ENOUGH = 10  # ... unless fewer than this many better samples exist
-_ZERO_M = 1e-6
+_RELIABLE: Final = 0.5  # confidence below this (an inferred joint) does not measure a bone ...
+_ENOUGH: Final = 10  # ... unless fewer than this many better samples exist
+_ZERO_M: Final = 1e-6
+_NORMAL_95: Final = 1.96
+_THIRD_DIFFERENCE: Final = np.sqrt(20.0)  # its deviation for white noise of deviation 1
 
 
 def estimate_lengths(
     takes: Sequence[Take], skeleton: Skeleton, *, symmetric: bool = False
 ) -> tuple[BoneLengths, list[Finding]]:
-    """Length of every bone and rigid pair: the median over all samples that show both its ends.
+    """Length of every bone and rigid pair, over all samples that show both its ends.
 
-    A rigid transform does not change distances, so the takes need not be registered. The interval
-    is the distribution-free 95 % interval of a median (order statistics); it takes the samples
-    as independent, so read it as a lower bound of the uncertainty.
+    A rigid transform does not change distances, so the takes need not be registered nor on one
+    clock; they may be several takes of one subject.
+
+    1. In each take the length is a robust centre (Tukey's biweight) of the distances.
+    2. Noise across the bone makes it seem longer: E d² = L² + S, with S the variance of the two
+       components across it, both ends together. S is taken from third differences in time, of the
+       distance and of the components across the bone, whichever is less: turning of the bone
+       enters only the one, changing length only the other. Slow errors do not show in either.
+    3. The takes are joined as random effects, so that the 95 % interval holds how far they are
+       apart, and within each how long its errors hang together. An error that all takes share
+       does not show in it.
 
     Parameters
     ----------
     takes : sequence of Take
-        With the skeleton's joints as labels, in its order.
+        With the skeleton's joints as labels, in its order; best on their own clocks, since
+        resampling smooths the noise.
     skeleton : Skeleton
     symmetric : bool
         Pool left and right.
@@ -37,16 +48,21 @@ def estimate_lengths(
     Returns
     -------
     lengths : BoneLengths
-        In the order of ``Skeleton.links``; NaN for those that no source ever saw whole.
+        In the order of ``Skeleton.links``; NaN for those that no source ever saw whole. With fewer
+        than 10 samples the interval is their range.
     findings : list of Finding
         Bones without samples, with few, or of length zero.
+
+    References
+    ----------
+    DerSimonian and Laird (1986), doi:10.1016/0197-2456(86)90046-2, for step 3.
     """
-    samples = [_samples(takes, link) for link in skeleton.links]
+    series = [_series(takes, link) for link in skeleton.links]
     if symmetric:
         for left, right in skeleton.mirrored_bones:
-            samples[left] = samples[right] = np.concatenate((samples[left], samples[right]))
-    rows = np.array([_median_interval(values) for values in samples]).reshape(-1, 3)
-    n_samples = np.array([values.size for values in samples], dtype=np.int64)
+            series[left] = series[right] = series[left] + series[right]
+    rows = np.array([_joined(each) for each in series]).reshape(-1, 3)
+    n_samples = np.array([sum(len(s.known) for s in each) for each in series], dtype=np.int64)
     findings = []
     for name, length, n in zip(skeleton.bone_names, rows[:, 0], n_samples, strict=True):
         if n == 0:
@@ -62,70 +78,85 @@ def estimate_lengths(
     return BoneLengths(rows[:, 0], rows[:, 1], rows[:, 2], n_samples, "estimated"), findings
 
 
-def read_lengths(path: Path, skeleton: Skeleton) -> BoneLengths:
-    """Bone lengths from a TOML file with a table ``[bone_length_m]``: ``"A-B" = 0.42``.
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """Distance between a bone's ends in one take, and the vector from one to the other."""
 
-    Raises
-    ------
-    ConfigError
-        The file cannot be read as TOML.
-    CalibrationError
-        The table is missing, or bones are unknown, missing or without a length (all listed).
-    """
-    table = read_toml(path).get("bone_length_m")
-    if not isinstance(table, Mapping):
-        raise CalibrationError(
-            "has no table [bone_length_m]", path=path, hint='write lines such as "A-B" = 0.42'
-        )
-    return BoneLengths.given(lengths_from_names(table, skeleton, path=path))
+    apart_m: FloatArray  # (time, xyz), NaN where not used
+
+    @property
+    def distance_m(self) -> FloatArray:
+        return np.asarray(np.linalg.norm(self.apart_m, axis=1))
+
+    @property
+    def known(self) -> FloatArray:
+        distance = self.distance_m
+        return distance[~np.isnan(distance)]
 
 
-def lengths_from_names(
-    table: Mapping[str, float], skeleton: Skeleton, *, path: Path | None = None
-) -> FloatArray:
-    """Lengths in the order of ``Skeleton.links``, metres, from ``Skeleton.bone_names``.
-
-    Raises
-    ------
-    CalibrationError
-        Lists bones that are unknown, missing, or have no positive length.
-    """
-    faults = []
-    for name, value in table.items():
-        if name not in skeleton.bone_names:
-            near = ", ".join(nearest_names(name, skeleton.bone_names)) or "none near"
-            faults.append(f"{name!r} is no bone of {skeleton.name!r} (nearest: {near})")
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-            faults.append(f"{name!r} has length {value!r}, expected metres")
-    faults += [f"{name!r} is missing" for name in skeleton.bone_names if name not in table]
-    if faults:
-        raise CalibrationError("bone lengths do not fit the skeleton", path=path, faults=faults)
-    return np.array([float(table[name]) for name in skeleton.bone_names])
-
-
-def _samples(takes: Sequence[Take], bone: tuple[int, int]) -> FloatArray:
-    """Distances between the bone's ends, metres, over all frames and takes."""
-    parent, child = bone
-    all_samples, reliable = [], []
+def _series(takes: Sequence[Take], bone: tuple[int, int]) -> list[_Series]:
+    """One series per take; of reliable samples only, if there are enough of them."""
+    every, reliable = [], []
     for take in takes:
-        seen: BoolArray = take.is_observed[:, parent] & take.is_observed[:, child]
-        apart = take.position_m[seen, child] - take.position_m[seen, parent]
-        distance = np.linalg.norm(apart, axis=1)
-        all_samples.append(distance)
+        apart = take.position_m[:, bone[1]] - take.position_m[:, bone[0]]
+        every.append(_Series(apart))
         if take.confidence is not None:
-            sure = take.confidence[seen][:, [parent, child]].min(axis=1) >= _RELIABLE
-            distance = distance[sure]
-        reliable.append(distance)
-    best = np.concatenate(reliable)
-    return best if best.size >= _ENOUGH else np.concatenate(all_samples)
+            sure = take.confidence[:, list(bone)].min(axis=1) >= _RELIABLE
+            apart = np.where(sure[:, None], apart, np.nan)
+        reliable.append(_Series(apart))
+    enough = sum(len(series.known) for series in reliable) >= _ENOUGH
+    return reliable if enough else every
 
 
-def _median_interval(values: FloatArray) -> tuple[float, float, float]:
-    """Median and its 95 % interval by order statistics (normal approximation of the binomial)."""
-    if values.size == 0:
+def _joined(every: Sequence[_Series]) -> tuple[float, float, float]:
+    """Length and the ends of its 95 % interval, metres."""
+    seen = [series for series in every if len(series.known)]
+    if not seen:
         return (np.nan, np.nan, np.nan)
-    ordered = np.sort(values)
-    half = 0.98 * np.sqrt(values.size)
-    low = ordered[max(int(np.floor(values.size / 2 - half)), 0)]
-    high = ordered[min(int(np.ceil(values.size / 2 + half)), values.size - 1)]
-    return (float(np.median(ordered)), float(low), float(high))
+    pooled = np.concatenate([series.known for series in seen])
+    centres = [robust_centre(series.known) for series in seen]
+    length = np.array(
+        [_unbiased(c.value, s) for c, s in zip(centres, seen, strict=True)], dtype=np.float64
+    )
+    if len(pooled) < _ENOUGH:
+        middle = float(np.median(np.repeat(length, [len(s.known) for s in seen])))
+        return (middle, min(middle, float(pooled.min())), max(middle, float(pooled.max())))
+    # a take with few samples has no spread of its own
+    off = np.concatenate([s.known - c.value for c, s in zip(centres, seen, strict=True)])
+    typical = (1.4826 * float(np.median(np.abs(off)))) ** 2
+    variance = np.array(
+        [
+            c.variance if len(s.known) >= _ENOUGH else typical / len(s.known)
+            for c, s in zip(centres, seen, strict=True)
+        ]
+    )
+    variance = np.maximum(variance, _ZERO_M**2)
+    w = 1 / variance
+    mean = float(np.sum(w * length) / w.sum())
+    heterogeneity = float(np.sum(w * (length - mean) ** 2)) - (len(w) - 1)
+    leverage = float(w.sum() - np.sum(w**2) / w.sum())
+    tau2 = max(heterogeneity / leverage, 0.0) if len(w) > 1 else 0.0
+    w = 1 / (variance + tau2)
+    mean = float(np.sum(w * length) / w.sum())
+    half = _NORMAL_95 / float(np.sqrt(w.sum()))
+    return (mean, max(mean - half, 0.0), mean + half)
+
+
+def _unbiased(centre_m: float, series: _Series) -> float:
+    """Length whose distance, with the noise across the bone, would be ``centre_m``."""
+    distance, apart = series.distance_m, series.apart_m
+    along = np.abs(np.diff(distance, 3))
+    usable = ~np.isnan(along)
+    if np.count_nonzero(usable) < _ENOUGH or centre_m < _ZERO_M:
+        return centre_m
+    third = np.diff(apart, 3, axis=0)[usable]
+    axis = (apart[:-3] + apart[1:-2] + apart[2:-1] + apart[3:])[usable]
+    axis = axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), _ZERO_M)
+    across = third - np.sum(third * axis, axis=1, keepdims=True) * axis
+    deviations = (
+        float(np.median(along[usable])) / MEDIAN_NORM[1],
+        float(np.median(np.linalg.norm(across, axis=1))) / MEDIAN_NORM[2],
+    )
+    S = 2 * (min(deviations) / _THIRD_DIFFERENCE) ** 2
+    # where noise is as large as the bone, half of what is seen is believed at least
+    return float(np.sqrt(max(centre_m**2 - S, centre_m**2 / 4)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from fitpipe.arrays import BoolArray, FloatArray, IntArray
 from fitpipe.calibrate.align import Alignment, align_rigid, align_robust
+from fitpipe.calibrate.robust import tukey_weights
 from fitpipe.errors import CalibrationError, DegenerateCloudError
 from fitpipe.records import Finding, SourceTransform, Take
 
@@ -20,6 +21,9 @@ _MANY_OUTLIERS: Final = 0.3
 _MIRROR_BETTER: Final = 0.6  # a mirrored source leaves at most this share of the distances ...
 _MIRROR_LEAST_M: Final = 0.01  # ... which are above this before
 _MIRROR_SAMPLES: Final = 5_000
+_FAR_WORSE: Final = 2.0  # a given transform leaves this many times what the best one would ...
+_FAR_WORSE_M: Final = 0.02  # ... and so much more
+_FINEST_M: Final = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,29 +127,35 @@ def registered_as_given(
     transforms, findings = [given[0]], []
     for take, fixed in zip(takes[1:], given[1:], strict=True):
         pair = _pair(take, takes[0])
-        if not (pair.weight > 0).any():
+        used = pair.weight > 0
+        if not used.any():
             transforms.append(fixed)
             continue
         source, target = pair.clouds
-        used = pair.weight > 0
         as_given = Alignment(fixed.R_ref_source, fixed.t_ref_m, 0.0, 1.0)
         left = as_given.distance(source, target)[used]
-        rms = float(np.sqrt(np.average(left**2, weights=pair.weight[used])))
-        transforms.append(
-            SourceTransform(take.source, fixed.R_ref_source, fixed.t_ref_m, rms, len(left))
-        )
         try:
             best = align_robust(source, target, pair.joint, weight=pair.weight)
         except DegenerateCloudError:
-            continue  # the samples say nothing of the transform, so nothing against it
+            best = as_given  # the samples say nothing of the transform, so nothing against it
+        is_inlier = tukey_weights(left, dimensions=3, floor=_FINEST_M) > 0
+        transforms.append(
+            replace(
+                fixed,
+                rms_m=float(np.sqrt(np.mean(left[is_inlier] ** 2))),
+                n_points=len(left),
+                scale=best.scale,
+                inlier_share=float(is_inlier.mean()),
+            )
+        )
         median, possible = float(np.median(left)), float(np.median(best.distance(source, target)))
-        if median > 2 * possible + 0.02:
+        if median > _FAR_WORSE * possible + _FAR_WORSE_M:
             findings.append(
                 Finding(
                     f"{pair.name}: the given transform leaves {_mm(median)} (median) between "
                     f"them, the best one {_mm(possible)}",
                     "used as given",
-                    otherwise="registration = 'estimate' finds the transform from the take",
+                    otherwise="calibrate.registration = 'estimate' finds it from the take",
                 )
             )
     return tuple(transforms), findings
@@ -206,10 +216,8 @@ def _refuse_mirrored(pair: _Pair, fit: Alignment, mirror: Sequence[tuple[int, in
     as_is = float(np.median(fit.distance(source, target)))
     if as_is < _MIRROR_LEAST_M:
         return
-    others = {}
-    flipped = _Pair(_with_points(pair.source, pair.source.position_m * [-1, 1, 1]), pair.target,
-                    pair.both)  # fmt: skip
-    others["mirrored axes"] = _median_left(flipped)
+    flipped = _with_points(pair.source, pair.source.position_m * [-1, 1, 1])
+    others = {"mirrored axes": _median_left(_pair(flipped, pair.target))}
     if mirror:
         order = np.arange(pair.source.n_points)
         for left, right in mirror:
@@ -246,7 +254,7 @@ def _with_points(take: Take, position_m: FloatArray, order: IntArray | None = No
     confidence = take.confidence
     if confidence is not None and order is not None:
         confidence = confidence[:, order]
-    return Take(take.source, take.labels, position_m, take.time_s, confidence)
+    return replace(take, position_m=position_m, confidence=confidence)
 
 
 def _pair(source: Take, target: Take) -> _Pair:
@@ -279,9 +287,7 @@ def _chained(step: SourceTransform, onward: SourceTransform) -> SourceTransform:
     """A transform into a source that is itself carried into the reference."""
     R = onward.R_ref_source @ step.R_ref_source
     t = onward.R_ref_source @ step.t_ref_m + onward.t_ref_m
-    return SourceTransform(
-        step.source, R, t, step.rms_m, step.n_points, step.scale, inlier_share=step.inlier_share
-    )
+    return replace(step, R_ref_source=R, t_ref_m=t)
 
 
 def _seen(take: Take) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from fitpipe.arrays import FloatArray
 MEDIAN_NORM: Final = {1: 0.67449, 2: 1.17741, 3: 1.53817}
 # Tukey's cut-off for 95 % efficiency at the normal, by dimension
 _TUKEY_CUT: Final = {1: 4.685, 2: 5.12, 3: 5.51}
+_SMALL: Final = 1e-9
+_MAX_ROUNDS: Final = 50
 
 
 def tukey_weights(distance: FloatArray, *, dimensions: int, floor: float) -> FloatArray:
@@ -29,6 +31,44 @@ def tukey_weights(distance: FloatArray, *, dimensions: int, floor: float) -> Flo
     scale = max(float(np.median(distance)) / MEDIAN_NORM[dimensions], floor)
     u = distance / (_TUKEY_CUT[dimensions] * scale)
     return np.where(u < 1, (1 - u**2) ** 2, 0.0)
+
+
+class Centre(NamedTuple):
+    """A robust centre of a series and the variance of its error."""
+
+    value: float
+    variance: float
+
+
+def robust_centre(series: FloatArray) -> Centre:
+    """Centre of a series by Tukey's biweight, from the median on.
+
+    The variance allows for samples that follow each other being alike.
+
+    Parameters
+    ----------
+    series : ndarray, shape (time,)
+        In order of time, without NaN.
+
+    References
+    ----------
+    Beaton and Tukey (1974), doi:10.1080/00401706.1974.10489171.
+    """
+    value = float(np.median(series))
+    scale = float(np.median(np.abs(series - value))) / MEDIAN_NORM[1]
+    if scale < _SMALL:  # half of the samples agree exactly
+        return Centre(value, 0.0)
+    for _ in range(_MAX_ROUNDS):
+        u = (series - value) / (_TUKEY_CUT[1] * scale)
+        w = np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0)
+        step = float(np.sum(w * (series - value)) / w.sum())
+        value += step
+        if abs(step) < _SMALL * scale:
+            break
+    pull = w * (series - value)
+    steepness = float(np.where(np.abs(u) < 1, (1 - u**2) * (1 - 5 * u**2), 0.0).sum())
+    variance = float(np.sum(pull**2)) / max(steepness, 0.25 * float(w.sum())) ** 2
+    return Centre(value, variance * autocorrelation_time(pull))
 
 
 def autocorrelation_time(series: FloatArray) -> float:

@@ -8,6 +8,7 @@ from typing import Final
 
 from fitpipe.calibrate.clocks import ClockFit, NoCommonMotionError, clocks_overlap, estimate_clock
 from fitpipe.calibrate.timing import tick_s
+from fitpipe.config import CalibrateConfig
 from fitpipe.errors import CalibrationError, suggest
 from fitpipe.records import Finding, SourceTransform, Take
 
@@ -50,11 +51,7 @@ class Clock:
 
 
 def find_clocks(
-    takes: Sequence[Take],
-    *,
-    time_offset: str | float | Mapping[str, float],
-    with_drift: bool,
-    max_gap_s: float,
+    takes: Sequence[Take], settings: CalibrateConfig
 ) -> tuple[list[Clock], list[Finding]]:
     """The clock of every source against that of the first.
 
@@ -66,12 +63,8 @@ def find_clocks(
     ----------
     takes : sequence of Take
         With the same labels, each on its own clock.
-    time_offset : "estimate", "none", float or mapping of source to float, seconds
-        By how much the other sources' clocks are ahead of the first one's.
-    with_drift : bool
-        Also estimate how much faster each clock runs.
-    max_gap_s : float, seconds
-        Longest gap that is bridged.
+    settings : CalibrateConfig
+        ``time_offset``, ``clock_drift`` and ``max_gap_s`` matter.
 
     Returns
     -------
@@ -88,13 +81,15 @@ def find_clocks(
     """
     reference, *others = takes
     t0_s = float(reference.time_s[0])
-    given = _given(time_offset, takes)
+    given = _given(settings.time_offset, takes)
     clocks, findings = [Clock(t0_s)], []
     for take in others:
         if given is not None:
             clocks.append(Clock(t0_s, given.get(take.source, 0.0)))
             continue
-        clock, remarks = _estimated(reference, take, max_gap_s, with_drift=with_drift)
+        clock, remarks = _estimated(
+            reference, take, settings.max_gap_s, with_drift=settings.clock_drift
+        )
         clocks.append(clock)
         findings += remarks
     return clocks, findings

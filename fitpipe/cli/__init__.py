@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fitpipe.cli.calibrate import calibrate
 from fitpipe.cli.compare import compare
 from fitpipe.cli.compare_solvers import compare_solvers
 from fitpipe.cli.demo import demo
@@ -45,7 +46,7 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run, compare, simulate, compare_solvers):
+for command in (demo, inspect, fit, run, calibrate, compare, simulate, compare_solvers):
     app.command()(command)
 
 

@@ -67,7 +67,12 @@ def test_moving_the_world_moves_the_fit(takes, fit, config):
     t = np.array([2.0, -1.0, 4.0])
     elsewhere = [replace(take, position_m=take.position_m @ R.T + t) for take in takes]
     other = fp.fit(elsewhere, config=config)
-    np.testing.assert_allclose(other.position, fit.position @ R.T + t, atol=2e-6)
+    # a joint that bones alone hold in the first frame swings freely about them; where it starts
+    # is the rest pose, which does not turn with the world
+    is_told = fit.status == JointStatus.OBSERVED
+    is_told[1:] = True
+    moved = fit.position @ R.T + t
+    np.testing.assert_allclose(other.position[is_told], moved[is_told], atol=2e-6)
 
 
 def test_the_file_keeps_every_status(fit, tmp_path):

@@ -44,8 +44,8 @@ def test_two_kinects_become_one_rigid_skeleton(shared_data, name, readme_median_
     fit = fp.fit(takes, markerset="kinect25")
     check(fit, takes)
     assert len(fit.sources) == 2
-    # plain least squares over all joints, 20 of the 25 joints: near the figure, not below it
-    assert np.nanmedian(fit.disagreement) < 1.25 * readme_median_m
+    # over 20 of the 25 joints, clocks set back by the offset found
+    assert np.nanmedian(fit.disagreement) < readme_median_m
     assert np.mean(fit.is_certified) > 0.99
     raw = takes[0].position_m
     thigh = np.linalg.norm(

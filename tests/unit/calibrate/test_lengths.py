@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from fitpipe.calibrate import estimate_lengths, lengths_from_names, read_lengths
 from fitpipe.errors import CalibrationError
 from fitpipe.records import Skeleton, Take
+from fitpipe.simulate import reach_and_turn, walk
 
 CHAIN = Skeleton("chain", ("A", "B", "C"), (-1, 0, 1))
 TWO_ARMS = Skeleton("arms", ("Root", "L", "R"), (-1, 0, 0), mirror=((1, 2),))
@@ -45,14 +49,88 @@ def test_a_tenth_of_wild_frames_does_not_move_the_length():
     assert lengths.length_m[1] == pytest.approx(0.25, abs=1e-3)
 
 
-def test_the_interval_holds_the_true_median_in_most_noisy_takes():
-    hits = 0
-    for seed in range(100):
-        take = chain_take(n=151, lengths=(1.0, 1.0), sigma=0.005, seed=seed)
+@pytest.mark.parametrize(
+    "motion", [walk(240, 30.0), reach_and_turn(240, 30.0)], ids=["walk", "reach"]
+)
+def test_noise_makes_no_bone_longer_and_the_interval_holds_the_truth(motion):
+    skeleton, true = motion.skeleton, motion.skeleton.bone_length_m
+    errors, plain, hits = [], [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        takes = [
+            Take(
+                name,
+                skeleton.joints,
+                motion.position_m + rng.normal(0, 0.015, motion.position_m.shape),
+                motion.time_s,
+            )
+            for name in "ab"
+        ]
+        lengths, _ = estimate_lengths(takes, skeleton)
+        errors.append(lengths.length_m - true)
+        hits.append((lengths.low_m <= true) & (true <= lengths.high_m))
+        parent, child = np.array(skeleton.bones).T
+        both = np.concatenate([t.position_m for t in takes])
+        plain.append(np.median(np.linalg.norm(both[:, child] - both[:, parent], axis=2), axis=0))
+    # sigma^2 / L per end and axis: 5.6 mm for a bone of 80 mm
+    assert np.abs(np.mean(plain, axis=0) - true).max() > 0.005
+    assert np.abs(np.mean(errors, axis=0)).max() < 0.0015
+    assert np.abs(np.mean(errors)) < 0.0005
+    assert 0.90 <= np.mean(hits) <= 0.985  # 0.95 nominal, 380 intervals
+
+
+def test_bones_that_change_length_are_not_taken_for_noise_across_them():
+    rng = np.random.default_rng(0)
+    stretch = rng.normal(1, 0.05, (200, 1))
+    position = np.zeros((200, 3, 3))
+    position[:, 1] = 0.4 * stretch * [0.0, 1.0, 0.0]
+    position[:, 2] = position[:, 1] + 0.25 * stretch * [1.0, 0.0, 0.0]
+    lengths, _ = estimate_lengths([Take("a", CHAIN.joints, position, np.arange(200))], CHAIN)
+    np.testing.assert_allclose(lengths.length_m, [0.4, 0.25], rtol=0.015)
+
+
+def test_sources_that_disagree_widen_the_interval():
+    one, two = chain_take(sigma=0.003), chain_take(lengths=(0.42, 0.25), sigma=0.003, seed=3)
+    lengths, _ = estimate_lengths([one, two], CHAIN)
+    assert lengths.length_m[0] == pytest.approx(0.41, abs=0.001)
+    assert lengths.low_m[0] < 0.4
+    assert lengths.high_m[0] > 0.42
+    assert lengths.high_m[1] - lengths.low_m[1] < 0.003
+
+
+def test_samples_that_hang_together_widen_the_interval():
+    rng = np.random.default_rng(1)
+    wander = np.convolve(rng.normal(0, 0.01, 1050), np.ones(50) / 7, "valid")[:1000]
+    independent = wander[rng.permutation(1000)]
+
+    def width(error):
+        position = np.zeros((1000, 3, 3))
+        position[:, 1, 1] = 0.4 + error
+        position[:, 2, 1] = 0.65 + error
+        take = Take("a", CHAIN.joints, position, np.arange(1000) / 30)
         lengths, _ = estimate_lengths([take], CHAIN)
-        # the noise adds sigma^2 / L per transverse axis and end: 2 * 0.005^2 / 1
-        hits += lengths.low_m[0] <= 1.0 + 2 * 0.005**2 <= lengths.high_m[0]
-    assert 88 <= hits <= 100  # 95 % nominal, six standard errors
+        return lengths.high_m[0] - lengths.low_m[0]
+
+    assert width(wander) > 3 * width(independent)
+
+
+def test_one_wild_sample_does_not_move_a_length():
+    def wild(position):
+        position[25, 2] += 2.0
+
+    plain, _ = estimate_lengths([chain_take(100, sigma=0.002)], CHAIN)
+    spiked, _ = estimate_lengths([changed(chain_take(100, sigma=0.002), wild)], CHAIN)
+    np.testing.assert_allclose(spiked.length_m, plain.length_m, atol=2e-4)
+
+
+def test_the_order_of_the_takes_and_rigid_motion_change_nothing():
+    takes = [chain_take(sigma=0.01, seed=seed) for seed in range(3)]
+    R = Rotation.from_rotvec([0.4, -1.0, 0.7]).as_matrix()
+    moved = [replace(take, position_m=take.position_m @ R.T + [1.0, 2.0, 3.0]) for take in takes]
+    one, _ = estimate_lengths(takes, CHAIN)
+    two, _ = estimate_lengths(moved[::-1], CHAIN)
+    np.testing.assert_allclose(one.length_m, two.length_m, atol=1e-10)
+    np.testing.assert_allclose(one.low_m, two.low_m, atol=1e-10)
 
 
 def test_sources_are_pooled():

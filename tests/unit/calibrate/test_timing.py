@@ -72,3 +72,15 @@ def test_no_overlap_is_an_error_with_both_ranges():
 def test_a_single_frame_meets_its_own_instant():
     moved = onto_clock(line([0.5]), np.array([0.0, 0.5, 1.0]), max_gap_s=0.1)
     np.testing.assert_array_equal(moved.is_observed[:, 0], [False, True, False])
+
+
+def test_frames_beyond_the_end_of_the_other_are_told_by_their_number():
+    longer, clock = line(np.arange(503) / 100), np.arange(500) / 100
+    moved = onto_clock(longer, clock, max_gap_s=0.1)
+    np.testing.assert_array_equal(moved.position_m, longer.position_m[:500])
+    assert "3 of its 503 frames lie outside the reference's time: not used" in map(
+        str, moved.repairs
+    )
+    shorter = onto_clock(line(clock), np.arange(503) / 100, max_gap_s=0.1)
+    assert "3 of the reference's 503 frames lie outside its time" in shorter.repairs[-1].what
+    assert shorter.is_observed[:, 0].sum() == 500
