@@ -11,8 +11,8 @@ from fitpipe.calibrate.robust import tukey_weights
 from fitpipe.errors import DegenerateCloudError
 
 _NOISE_FLOOR_M: Final = 1e-6  # no sensor is better than a micrometre; keeps exact data finite
-_START_SAMPLES: Final = 2_000
-_N_STARTS: Final = 40  # chance that none of 40 triples is clean at 30 % outliers: 5e-8
+_START_SAMPLES: Final = 1_000
+_N_STARTS: Final = 30  # chance that none of 30 triples is clean at 30 % outliers: 3e-6
 _KEPT: Final = 0.6  # share of the points a start must explain
 _STRETCHES: Final = 20
 # Depth of joints below the skin differs by so much (rms per axis): flesh is 3 to 12 cm thick.
@@ -87,7 +87,6 @@ def align_robust(
     *,
     weight: FloatArray | None = None,
     min_spread_m: float = 1e-3,
-    max_samples: int = 20_000,
 ) -> Alignment:
     """Rigid transform between two clouds with wrong points, and joints the sources see apart.
 
@@ -107,8 +106,6 @@ def align_robust(
         Non-negative; zero leaves the sample out.
     min_spread_m : float, metres
         Both clouds must be at least this wide (rms) in two directions.
-    max_samples : int
-        Used at most, drawn evenly; more do not make the transform better, only slower.
 
     Returns
     -------
@@ -127,8 +124,8 @@ def align_robust(
     """
     given = np.ones(len(source_m)) if weight is None else np.asarray(weight, dtype=np.float64)
     _check_spread(source_m, target_m, given, min_spread_m)
-    some = _some(np.flatnonzero(given > 0), max_samples)
-    source, target, group, base = source_m[some], target_m[some], joint[some], given[some]
+    used = given > 0
+    source, target, group, base = source_m[used], target_m[used], joint[used], given[used]
     start = _start(source, target, base)
     R, t = start.R_target_source, start.t_target_m
     apart = np.zeros((int(group.max()) + 1, 3))
@@ -140,12 +137,10 @@ def align_robust(
         if max(np.abs(R - before[0]).max(), np.abs(t - before[1]).max()) < _CONVERGED:
             break
     _check_spread(source, target, w, min_spread_m)
-    left = _turned(source_m, R) + t - target_m - apart[joint]
-    is_used = given > 0
-    is_inlier = is_used.copy()
-    is_inlier[is_used] = tukey_weights(_norm(left[is_used]), dimensions=3, floor=_NOISE_FLOOR_M) > 0
-    found = _alignment(R, t, source_m[is_inlier], target_m[is_inlier], given[is_inlier])
-    return found._replace(inlier_share=float(is_inlier.sum() / is_used.sum()))
+    left = _turned(source, R) + t - target - apart[group]
+    is_inlier = tukey_weights(_norm(left), dimensions=3, floor=_NOISE_FLOOR_M) > 0
+    found = _alignment(R, t, source[is_inlier], target[is_inlier], base[is_inlier])
+    return found._replace(inlier_share=float(is_inlier.mean()))
 
 
 def _mixed_step(
@@ -197,7 +192,7 @@ def _design_effect(arm: FloatArray, within: FloatArray, w: FloatArray) -> float:
 
 def _start(source: FloatArray, target: FloatArray, weight: FloatArray) -> Alignment:
     """A transform near most of the points: the best of least squares and many triples."""
-    some = _some(np.arange(len(source)), _START_SAMPLES)
+    some = drawn(len(source), _START_SAMPLES)
     s, t, w = source[some], target[some], weight[some]
     n_kept = max(3, int(np.ceil(_KEPT * len(s))))
     rng = np.random.default_rng(0)
@@ -281,8 +276,11 @@ def _norm(vector: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", vector, vector)))
 
 
-def _some(index: IntArray, most: int) -> IntArray:
-    """At most so many of the indices, in order; drawn, as even steps would favour some joints."""
-    if len(index) <= most:
-        return index
-    return np.sort(np.random.default_rng(0).choice(index, most, replace=False))
+def drawn(n: int, most: int) -> IntArray:
+    """Indices of at most so many of n samples, in order; the same for the same n.
+
+    Drawn, since even steps would favour some joints.
+    """
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))

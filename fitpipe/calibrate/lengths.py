@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -84,11 +85,11 @@ class _Series:
 
     apart_m: FloatArray  # (time, xyz), NaN where not used
 
-    @property
+    @cached_property
     def distance_m(self) -> FloatArray:
         return np.asarray(np.linalg.norm(self.apart_m, axis=1))
 
-    @property
+    @cached_property
     def known(self) -> FloatArray:
         distance = self.distance_m
         return distance[~np.isnan(distance)]

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from fitpipe.arrays import BoolArray, FloatArray, IntArray
-from fitpipe.calibrate.align import Alignment, align_rigid, align_robust
+from fitpipe.arrays import FloatArray, IntArray
+from fitpipe.calibrate.align import Alignment, align_rigid, align_robust, drawn
 from fitpipe.calibrate.robust import tukey_weights
 from fitpipe.errors import CalibrationError, DegenerateCloudError
 from fitpipe.records import Finding, SourceTransform, Take
@@ -20,7 +20,7 @@ _FEW_SHARED: Final = 0.25  # of what a source shares with another: then it is re
 _MANY_OUTLIERS: Final = 0.3
 _MIRROR_BETTER: Final = 0.6  # a mirrored source leaves at most this share of the distances ...
 _MIRROR_LEAST_M: Final = 0.01  # ... which are above this before
-_MIRROR_SAMPLES: Final = 5_000
+_MAX_SAMPLES: Final = 20_000  # more do not make a transform better, only slower
 _FAR_WORSE: Final = 2.0  # a given transform leaves this many times what the best one would ...
 _FAR_WORSE_M: Final = 0.02  # ... and so much more
 _FINEST_M: Final = 1e-6
@@ -28,30 +28,26 @@ _FINEST_M: Final = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Samples that two sources both saw."""
+    """Samples that two sources both saw, or many of them: (sample, xyz), (sample,)."""
 
-    source: Take
-    target: Take
-    both: BoolArray
+    name: str
+    source_m: FloatArray
+    target_m: FloatArray
+    joint: IntArray
+    weight: FloatArray
+    n_shared: int
 
-    @property
-    def name(self) -> str:
-        return f"source {self.source.source!r} to {self.target.source!r}"
-
-    @property
-    def joint(self) -> IntArray:
-        return np.nonzero(self.both)[1]
-
-    @property
-    def weight(self) -> FloatArray:
-        weight = np.ones(int(np.count_nonzero(self.both)))
-        for take in (self.source, self.target):
-            weight = weight if take.confidence is None else weight * take.confidence[self.both]
-        return weight
-
-    @property
-    def clouds(self) -> tuple[FloatArray, FloatArray]:
-        return self.source.position_m[self.both], self.target.position_m[self.both]
+    @classmethod
+    def of(cls, source: Take, target: Take) -> _Pair:
+        frame, joint = np.nonzero(source.is_observed & target.is_observed)
+        some = drawn(len(frame), _MAX_SAMPLES)
+        at = frame[some], joint[some]
+        weight = np.ones(len(some))
+        for take in (source, target):
+            weight = weight if take.confidence is None else weight * take.confidence[at]
+        name = f"source {source.source!r} to {target.source!r}"
+        positions = source.position_m[at], target.position_m[at]
+        return cls(name, *positions, at[1], weight, len(frame))
 
 
 def register(
@@ -88,8 +84,7 @@ def register(
     shared = _shared(takes)
     while len(transforms) < len(takes):
         source, via = _next_pair(shared, list(transforms))
-        pair = _pair(takes[source], takes[via])
-        step, remarks = _register_pair(pair, mirror)
+        step, remarks = _register_pair(takes[source], takes[via], mirror)
         findings += remarks
         if via != 0:
             n = shared[source, 0]
@@ -126,16 +121,15 @@ def registered_as_given(
     """
     transforms, findings = [given[0]], []
     for take, fixed in zip(takes[1:], given[1:], strict=True):
-        pair = _pair(take, takes[0])
+        pair = _Pair.of(take, takes[0])
         used = pair.weight > 0
         if not used.any():
             transforms.append(fixed)
             continue
-        source, target = pair.clouds
         as_given = Alignment(fixed.R_ref_source, fixed.t_ref_m, 0.0, 1.0)
-        left = as_given.distance(source, target)[used]
+        left = as_given.distance(pair.source_m, pair.target_m)[used]
         try:
-            best = align_robust(source, target, pair.joint, weight=pair.weight)
+            best = _robust(pair)
         except DegenerateCloudError:
             best = as_given  # the samples say nothing of the transform, so nothing against it
         is_inlier = tukey_weights(left, dimensions=3, floor=_FINEST_M) > 0
@@ -143,12 +137,12 @@ def registered_as_given(
             replace(
                 fixed,
                 rms_m=float(np.sqrt(np.mean(left[is_inlier] ** 2))),
-                n_points=len(left),
+                n_points=pair.n_shared,
                 scale=best.scale,
                 inlier_share=float(is_inlier.mean()),
             )
         )
-        median, possible = float(np.median(left)), float(np.median(best.distance(source, target)))
+        median, possible = float(np.median(left)), _median_left(pair, best)
         if median > _FAR_WORSE * possible + _FAR_WORSE_M:
             findings.append(
                 Finding(
@@ -162,27 +156,28 @@ def registered_as_given(
 
 
 def _register_pair(
-    pair: _Pair, mirror: Sequence[tuple[int, int]]
+    source: Take, target: Take, mirror: Sequence[tuple[int, int]]
 ) -> tuple[SourceTransform, list[Finding]]:
-    if not pair.both.any():
+    pair = _Pair.of(source, target)
+    if pair.n_shared == 0:
         raise CalibrationError(
             f"{pair.name}: no joint is seen by both at the same time "
-            f"({_seen(pair.target)}; {_seen(pair.source)})",
+            f"({_seen(target)}; {_seen(source)})",
             hint="check the time stamps and the marker sets of both",
         )
-    source, target = pair.clouds
     try:
-        rough = align_rigid(source, target, weight=pair.weight)
+        rough = align_rigid(pair.source_m, pair.target_m, weight=pair.weight)
         if not 1 / _SCALE_WRONG < rough.scale < _SCALE_WRONG:
             raise CalibrationError(
                 f"{pair.name}: the second would have to be scaled by {rough.scale:.4g} to match, "
                 "so the two are not in the same unit",
                 hint="give the unit of the one that is wrong (units = 'mm')",
             )
-        fit = align_robust(source, target, pair.joint, weight=pair.weight)
+        fit = _robust(pair)
     except DegenerateCloudError as error:
         raise DegenerateCloudError(f"{pair.name}: {error.problem}", hint=error.hint) from error
-    _refuse_mirrored(pair, fit, mirror)
+    if (as_is_m := _median_left(pair, fit)) > _MIRROR_LEAST_M:
+        _refuse_mirrored(source, target, as_is_m, rough.rms_m, mirror)
     findings = []
     if abs(fit.scale - 1) > _SCALE_WARNING:
         findings.append(
@@ -191,63 +186,78 @@ def _register_pair(
     if 1 - fit.inlier_share > _MANY_OUTLIERS:
         findings.append(
             Finding(
-                f"{pair.name}: {1 - fit.inlier_share:.0%} of the {len(source)} common samples "
+                f"{pair.name}: {1 - fit.inlier_share:.0%} of the {pair.n_shared} common samples "
                 f"disagree with the others, which lie {_mm(fit.rms_m)} (rms) apart",
                 "left out of the registration",
             )
         )
-    return (
-        SourceTransform(
-            pair.source.source,
-            fit.R_target_source,
-            fit.t_target_m,
-            rms_m=fit.rms_m,
-            n_points=len(source),
-            scale=fit.scale,
-            inlier_share=fit.inlier_share,
-        ),
-        findings,
+    transform = SourceTransform(
+        source.source,
+        fit.R_target_source,
+        fit.t_target_m,
+        rms_m=fit.rms_m,
+        n_points=pair.n_shared,
+        scale=fit.scale,
+        inlier_share=fit.inlier_share,
     )
+    return transform, findings
 
 
-def _refuse_mirrored(pair: _Pair, fit: Alignment, mirror: Sequence[tuple[int, int]]) -> None:
-    """CalibrationError where the source's mirror image fits far better than the source."""
-    source, target = pair.clouds
-    as_is = float(np.median(fit.distance(source, target)))
-    if as_is < _MIRROR_LEAST_M:
-        return
-    flipped = _with_points(pair.source, pair.source.position_m * [-1, 1, 1])
-    others = {"mirrored axes": _median_left(_pair(flipped, pair.target))}
+def _refuse_mirrored(
+    source: Take,
+    target: Take,
+    as_is_m: float,
+    as_is_rms_m: float,
+    mirror: Sequence[tuple[int, int]],
+) -> None:
+    """CalibrationError where the source's mirror image fits far better than the source.
+
+    ``as_is_m`` is the median distance the source leaves, ``as_is_rms_m`` that of least squares.
+    """
+    images = {
+        "mirrored axes": (
+            _with_points(source, source.position_m * [-1, 1, 1]),
+            "turn the sign of one axis of that source, or swap two of its axes back",
+        )
+    }
     if mirror:
-        order = np.arange(pair.source.n_points)
+        order = np.arange(source.n_points)
         for left, right in mirror:
             order[[left, right]] = right, left
-        exchanged = _with_points(pair.source, pair.source.position_m[:, order], order)
-        others["left and right exchanged"] = _median_left(_pair(exchanged, pair.target))
-    kind, best = min(others.items(), key=lambda item: item[1])
-    if best > _MIRROR_BETTER * as_is:
-        return
-    fix = {
-        "mirrored axes": "turn the sign of one axis of that source, or swap two of its axes back",
-        "left and right exchanged": "exchange left and right in that source's marker set",
+        images["left and right exchanged"] = (
+            _with_points(source, source.position_m[:, order], order),
+            "exchange left and right in that source's marker set",
+        )
+    left_m = {
+        kind: _image_leaves(image, target, as_is_rms_m) for kind, (image, _) in images.items()
     }
+    kind = min(left_m, key=lambda name: left_m[name])
+    if left_m[kind] > _MIRROR_BETTER * as_is_m:
+        return
     raise CalibrationError(
-        f"{pair.name}: one is the mirror image of the other. The best rotation leaves "
-        f"{_mm(as_is)} (median) between them, with {kind} it leaves {_mm(best)}",
-        hint=fix[kind],
+        f"source {source.source!r} to {target.source!r}: one is the mirror image of the other. The "
+        f"best rotation leaves {_mm(as_is_m)} (median) between them, with {kind} it leaves "
+        f"{_mm(left_m[kind])}",
+        hint=images[kind][1],
     )
 
 
-def _median_left(pair: _Pair) -> float:
-    """Median distance after robust registration; inf if there is none."""
-    source, target = pair.clouds
+def _image_leaves(image: Take, target: Take, as_is_rms_m: float) -> float:
+    """Median distance a mirror image leaves; inf if plain least squares already rule it out."""
+    pair = _Pair.of(image, target)
     try:
-        fit = align_robust(
-            source, target, pair.joint, weight=pair.weight, max_samples=_MIRROR_SAMPLES
-        )
+        plain = align_rigid(pair.source_m, pair.target_m, weight=pair.weight)
+        return _median_left(pair, _robust(pair)) if plain.rms_m < as_is_rms_m else float("inf")
     except DegenerateCloudError:
         return float("inf")
-    return float(np.median(fit.distance(source, target)))
+
+
+def _robust(pair: _Pair) -> Alignment:
+    return align_robust(pair.source_m, pair.target_m, pair.joint, weight=pair.weight)
+
+
+def _median_left(pair: _Pair, fit: Alignment) -> float:
+    return float(np.median(fit.distance(pair.source_m, pair.target_m)))
 
 
 def _with_points(take: Take, position_m: FloatArray, order: IntArray | None = None) -> Take:
@@ -255,10 +265,6 @@ def _with_points(take: Take, position_m: FloatArray, order: IntArray | None = No
     if confidence is not None and order is not None:
         confidence = confidence[:, order]
     return replace(take, position_m=position_m, confidence=confidence)
-
-
-def _pair(source: Take, target: Take) -> _Pair:
-    return _Pair(source, target, source.is_observed & target.is_observed)
 
 
 def _shared(takes: Sequence[Take]) -> IntArray:

@@ -149,13 +149,14 @@ def _estimated(
 
 def _remarks(take: Take, fit: ClockFit, meet: bool) -> list[Finding]:
     source = f"source {take.source!r}"
+    side = "ahead of" if fit.offset_s > 0 else "behind"
     drift = f" and gains {fit.drift * 1e6:.0f} ± {fit.drift_sd * 1e6:.0f} µs a second"
     findings = [
         Finding(
-            f"{source}: its clock is {fit.offset_s:.4f} ± {fit.offset_sd_s:.4f} s ahead of the "
+            f"{source}: its clock is {abs(fit.offset_s):.4f} ± {fit.offset_sd_s:.4f} s {side} the "
             f"reference's{drift if fit.drift else ''} (correlation {fit.correlation:.2f} over "
             f"{fit.overlap_s:.1f} s)",
-            "set back by that",
+            "stamps moved by that",
             "note" if meet and abs(fit.offset_s) < _NOTABLE_S else "warning",
             "calibrate.time_offset = 'none' takes clocks as they are",
         )

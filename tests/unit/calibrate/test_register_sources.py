@@ -142,3 +142,14 @@ def test_a_given_transform_of_sources_that_share_nothing_is_kept():
     transforms, findings = registered_as_given([a, nothing], [SourceTransform.identity("a"), true])
     assert transforms[1] is true
     assert findings == []
+
+
+def test_long_takes_are_registered_from_part_of_their_samples_the_same_way_every_time():
+    long = walk(1200, 30.0)
+    pair = takes("ab", long)
+    ((_, first), _), ((_, again), _) = register(pair), register(pair)
+    np.testing.assert_array_equal(first.R_ref_source, again.R_ref_source)
+    both = pair[0].is_observed & pair[1].is_observed
+    assert first.n_points == both.sum() > 20_000
+    true = SENSORS["b"].transform_into(SENSORS["a"])
+    assert angle_deg(first.R_ref_source, true.R_ref_source) < 0.2
