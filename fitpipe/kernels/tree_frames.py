@@ -273,6 +273,12 @@ def write(work, at, tree, task, out):
                 g0 = own[lanes.G * LANES]
                 g1 = own[(lanes.G + 1) * LANES]
                 g2 = own[(lanes.G + 2) * LANES]
+                for j in range(tree.parent.shape[0]):
+                    if tree.adds_to[j] == i:  # this block has collected its siblings' forces
+                        other = blocks[j * BLOCK + at :]
+                        g0 -= other[lanes.G * LANES]
+                        g1 -= other[(lanes.G + 1) * LANES]
+                        g2 -= other[(lanes.G + 2) * LANES]
                 multiplier[i] = math.sqrt(g0 * g0 + g1 * g1 + g2 * g2)
     out.objective[task] = lane[lanes.OBJECTIVE * LANES + at]
     out.objective_start[task] = lane[lanes.OBJECTIVE_START * LANES + at]

@@ -253,3 +253,12 @@ def test_the_iteration_limit_is_reported():
     assert (fit.outcome == frames.ITERATION_LIMIT).any()
     assert fit.iterations.max() == 1
     assert fit.worst_bone_error.max() < 1e-12
+
+
+def test_the_multiplier_of_a_bone_without_length_is_the_force_it_carries():
+    target = np.array([[[0.0, 0, 0], [0.3, 0, 0], [0, 0.5, 0]]])
+    fit = fit_tree(target, np.full((1, 3), 2.0), np.zeros(3), np.array([-1, 0, 0]))
+    meeting = target[0].mean(axis=0)
+    force = np.linalg.norm(2.0 * (meeting - target[0, 1:]), axis=-1)
+    np.testing.assert_allclose(fit.position[0], [meeting] * 3, atol=1e-12)
+    np.testing.assert_allclose(fit.multiplier[0, 1:], force, rtol=1e-9)
