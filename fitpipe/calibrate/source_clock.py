@@ -16,7 +16,6 @@ _SURE: Final = 3.0  # standard deviations by which an offset must differ from ze
 _NEGLIGIBLE_S: Final = 0.005  # ... and by this much, or a quarter of a tick where that is less
 _NOTABLE_S: Final = 0.1
 _VAGUE_S: Final = 0.01
-_REPEATS: Final = 0.3  # of the way to the next offset that fits: then the choice needs a look
 _BETTER: Final = 1.3  # evidence for another offset over that for the one taken
 
 
@@ -168,25 +167,20 @@ def _remarks(take: Take, fit: ClockFit, meet: bool) -> list[Finding]:
                 otherwise="calibrate.clock_drift = true if its clock runs at another rate",
             )
         )
-    other = fit.other_offset_s
-    near_zero = (
-        meet and other is not None and abs(fit.offset_s) < _REPEATS * abs(other - fit.offset_s)
-    )
-    if not near_zero or fit.other_evidence > _BETTER:
-        findings += _repeats(take, fit, meet)
-    return findings
+    return findings + _repeats(take, fit, meet)
 
 
 def _repeats(take: Take, fit: ClockFit, meet: bool) -> list[Finding]:
     if fit.other_offset_s is None:
         return []
-    how = "better" if fit.other_evidence > 1 else "nearly as well"
+    is_better = fit.other_evidence > _BETTER
     return [
         Finding(
             f"source {take.source!r}: the motion repeats, so that an offset of "
-            f"{fit.other_offset_s:.2f} s fits {how}",
+            f"{fit.other_offset_s:.2f} s fits {'better' if is_better else 'nearly as well'}",
             "took the one nearest to the clocks" if meet else "took the one that fits best",
-            otherwise="give it: calibrate.time_offset",
+            "note" if meet and abs(fit.offset_s) < _NOTABLE_S and not is_better else "warning",
+            "give it: calibrate.time_offset",
         )
     ]
 

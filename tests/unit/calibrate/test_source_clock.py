@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from fitpipe.calibrate import Clock, NoCommonMotionError, find_clocks
 from fitpipe.config import CalibrateConfig
 from fitpipe.errors import CalibrationError, ConfigError
 from fitpipe.records import SourceTransform
-from fitpipe.simulate import DepthSensor, observe, reach_and_turn
+from fitpipe.simulate import DepthSensor, observe, reach_and_turn, walk
 
 MOTION = reach_and_turn(240, 30.0)
 SENSORS = [
@@ -57,6 +58,16 @@ def test_a_small_offset_is_a_note(takes):
     (_, clock), (finding,) = clocks([a, ahead(b, 0.03)])
     assert clock.offset_s == pytest.approx(0.03, abs=0.005)
     assert finding.severity == "note"
+
+
+def test_the_other_offset_of_a_motion_that_repeats_is_told():
+    motion = walk(300, 30.0)
+    a, b = (observe(motion, sensor, seed=i) for i, sensor in enumerate(SENSORS))
+    _, told = clocks([a, ahead(b, 0.3)])
+    assert re.search(r"an offset of (-0\.7|1\.3)", told[1].what)  # a gait cycle of 1 s away
+    assert told[1].severity == "warning"
+    _, told = clocks([a, ahead(b, 0.03)])
+    assert [finding.severity for finding in told] == ["note", "note"]
 
 
 @pytest.mark.parametrize("offset", ["none", 0.0])
