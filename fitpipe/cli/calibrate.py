@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fitpipe.cli.options import Body, RateHz, Settings, Units, Up
+from fitpipe.cli.options import (
+    Body,
+    MarkerSetName,
+    RateHz,
+    Settings,
+    SkeletonName,
+    Subject,
+    Units,
+    Up,
+)
 
 if TYPE_CHECKING:
     from fitpipe.records import BoneLengths, Skeleton
@@ -18,18 +27,12 @@ def calibrate(
         list[Path], typer.Argument(help="Takes of one subject, of any sensors and any motion.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The TOML file to write.")],
-    skeleton: Annotated[
-        str | None, typer.Option(help="Skeleton preset or TOML file. Default: kinect20.")
-    ] = None,
-    markerset: Annotated[
-        str | None, typer.Option(help="Marker set preset or TOML file. Default: labels are joints.")
-    ] = None,
+    skeleton: SkeletonName = None,
+    markerset: MarkerSetName = None,
     symmetric: Annotated[
         bool, typer.Option("--symmetric", help="Left and right bones get one length.")
     ] = False,
-    subject: Annotated[
-        str | None, typer.Option(help="Whose labels, where a file has several subjects.")
-    ] = None,
+    subject: Subject = None,
     body: Body = None,
     units: Units = None,
     up: Up = None,
@@ -39,17 +42,16 @@ def calibrate(
     """Measure a subject's bones on any number of takes; fits use them as calibrate.bone_lengths."""
     from fitpipe import pipeline
     from fitpipe.calibrate import subject_toml
-    from fitpipe.cli.fit import distinct
     from fitpipe.cli.settings import parse_settings
+    from fitpipe.cli.sources import read_sources
     from fitpipe.config import FitConfig, make_config, with_settings
-    from fitpipe.io import read_takes
     from fitpipe.output import check_writable, write_atomically
 
     wanted = parse_settings(settings) | ({"calibrate.symmetric": True} if symmetric else {})
     config = make_config(FitConfig, with_settings({}, wanted))
     check_writable(output.parent)
     options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
-    takes = distinct([take for path in files for take in read_takes(path, **options)])
+    takes = read_sources(files, **options)
     lengths, bones, findings = pipeline.measure_lengths(
         takes, skeleton=skeleton, markerset=markerset, subject=subject, config=config
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fitpipe.cli.options import Body, RateHz, Settings, Units, Up
+from fitpipe.cli.options import Body, MarkerSetName, RateHz, Settings, SkeletonName, Units, Up
 
 if TYPE_CHECKING:
     from fitpipe.arrays import FloatArray
@@ -32,12 +32,8 @@ def compare_solvers(
         Path | None,
         typer.Option(help="A take of the true joints, in the first source's frame and frames."),
     ] = None,
-    skeleton: Annotated[
-        str | None, typer.Option(help="Skeleton preset or TOML file. Default: kinect20.")
-    ] = None,
-    markerset: Annotated[
-        str | None, typer.Option(help="Marker set preset or TOML file. Default: labels are joints.")
-    ] = None,
+    skeleton: SkeletonName = None,
+    markerset: MarkerSetName = None,
     frames: Annotated[
         int, typer.Option(min=1, help="At most this many frames of each take, evenly spread.")
     ] = 120,
@@ -49,18 +45,18 @@ def compare_solvers(
     settings: Settings = None,
 ) -> None:
     """Fit the same takes with every solver, equal weights for all observations, and compare."""
-    from fitpipe.cli.fit import distinct
     from fitpipe.cli.settings import parse_settings
+    from fitpipe.cli.sources import read_sources
     from fitpipe.config import FitConfig, make_config, with_settings
     from fitpipe.errors import ConfigError
-    from fitpipe.io import read_take, read_takes
+    from fitpipe.io import read_take
 
     given = parse_settings(settings)
     options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
     of_files = options | {"truth": truth, "skeleton": skeleton, "markerset": markerset}
     if files:
         config = make_config(FitConfig, with_settings({}, given))
-        takes = distinct([take for path in files for take in read_takes(path, **options)])
+        takes = read_sources(files, **options)
         true = None if truth is None else read_take(truth, units=units, up=up)
         pairs = [_posed(takes, true, frames, config, skeleton=skeleton, markerset=markerset)]
     elif any(value is not None for value in of_files.values()):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from fitpipe.cli.options import Body, RateHz, Settings, Units, Up
-
-if TYPE_CHECKING:
-    from fitpipe.records import Take
+from fitpipe.cli.options import (
+    Body,
+    MarkerSetName,
+    RateHz,
+    Settings,
+    SkeletonName,
+    Subject,
+    Units,
+    Up,
+)
 
 Files = Annotated[
     list[Path], typer.Argument(help="The take's files, one per source; the first is the reference.")
@@ -22,15 +27,9 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="The HDF5 file to w
 def fit(
     files: Files,
     output: Output,
-    skeleton: Annotated[
-        str | None, typer.Option(help="Skeleton preset or TOML file. Default: kinect20.")
-    ] = None,
-    markerset: Annotated[
-        str | None, typer.Option(help="Marker set preset or TOML file. Default: labels are joints.")
-    ] = None,
-    subject: Annotated[
-        str | None, typer.Option(help="Whose labels, where a file has several subjects.")
-    ] = None,
+    skeleton: SkeletonName = None,
+    markerset: MarkerSetName = None,
+    subject: Subject = None,
     body: Body = None,
     units: Units = None,
     up: Up = None,
@@ -42,14 +41,14 @@ def fit(
     from fitpipe import pipeline
     from fitpipe.cli.progress import frame_bar
     from fitpipe.cli.settings import parse_settings
+    from fitpipe.cli.sources import read_sources
     from fitpipe.cli.tables import mm
     from fitpipe.config import FitConfig, make_config, with_settings
-    from fitpipe.io import read_takes
 
     config = make_config(FitConfig, with_settings({}, parse_settings(settings)))
     results.check_writable(output.parent)
     options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
-    takes = distinct([take for path in files for take in read_takes(path, **options)])
+    takes = read_sources(files, **options)
     with frame_bar(config) as bar:
         result = pipeline.fit(
             takes,
@@ -69,12 +68,3 @@ def fit(
         f"rms {mm(result.rms_start_m)} before, {mm(result.rms_m)} after, "
         f"worst bone error {result.worst_bone_m:.1e} m"
     )
-
-
-def distinct(takes: list[Take]) -> list[Take]:
-    """Sources named by their path where two would have the same name (a/x.csv and b/x.csv)."""
-    names = [take.source for take in takes]
-    return [
-        replace(take, source=take.origin.path) if names.count(take.source) > 1 else take
-        for take in takes
-    ]

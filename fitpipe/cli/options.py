@@ -6,6 +6,15 @@ from typing import Annotated
 
 import typer
 
+SkeletonName = Annotated[
+    str | None, typer.Option(help="Skeleton preset or TOML file. Default: kinect20.")
+]
+MarkerSetName = Annotated[
+    str | None, typer.Option(help="Marker set preset or TOML file. Default: labels are joints.")
+]
+Subject = Annotated[
+    str | None, typer.Option(help="Whose labels, where a file has several subjects.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting: --set solve.max_iterations=50"),

@@ -1,0 +1,26 @@
+"""The takes of the files that a command names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fitpipe.records import Take
+
+
+def read_sources(files: Sequence[Path], **options: Any) -> list[Take]:
+    """Every take of the files; ``options`` are those of ``fitpipe.io.read_takes``.
+
+    Sources get the name of their path where two would have the same (a/x.csv and b/x.csv).
+    """
+    from fitpipe.io import read_takes
+
+    takes = [take for path in files for take in read_takes(path, **options)]
+    names = [take.source for take in takes]
+    return [
+        replace(take, source=take.origin.path) if names.count(take.source) > 1 else take
+        for take in takes
+    ]
