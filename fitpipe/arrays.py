@@ -18,3 +18,15 @@ def frozen(array: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> npt.NDArr
     view = np.asarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
+
+
+def writable(array: FloatArray) -> FloatArray:
+    """The same numbers as a kernel takes them: a read-only array would be another type to it."""
+    if array.flags.writeable and array.flags.c_contiguous:
+        return array
+    view = np.ascontiguousarray(array).view()
+    try:
+        view.flags.writeable = True
+    except ValueError:
+        return view.copy()
+    return view
