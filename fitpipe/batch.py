@@ -7,16 +7,19 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from fitpipe.config import RunConfig, TakesConfig
 from fitpipe.errors import ConfigError, FitpipeError
-from fitpipe.io import read_takes
-from fitpipe.output import check_writable, save_fit
-from fitpipe.pipeline import Progress, fit
-from fitpipe.records import Fit, Take
+from fitpipe.io import open_takes, read_takes
+from fitpipe.output import check_writable
+from fitpipe.pipeline import Progress, fit_to_file
+from fitpipe.records import FitSummary, LongTake, Take
 
 SUMMARY = "summary.csv"
+_AnyTake = TypeVar("_AnyTake", Take, Take | LongTake)
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
@@ -119,9 +122,22 @@ def read_sources(files: TakeFiles, settings: TakesConfig) -> list[Take]:
     InputError
         A file cannot be read.
     """
-    takes = []
+    return _sources(files, settings, read_takes)
+
+
+def open_sources(
+    files: TakeFiles, settings: TakesConfig, *, most_frames: int
+) -> list[Take | LongTake]:
+    """The same, those of more than ``most_frames`` frames opened only, where that can be done."""
+    return _sources(files, settings, partial(open_takes, most_frames=most_frames))
+
+
+def _sources(
+    files: TakeFiles, settings: TakesConfig, read: Callable[..., list[_AnyTake]]
+) -> list[_AnyTake]:
+    takes: list[_AnyTake] = []
     for source, path in files.paths.items():
-        inside = read_takes(
+        inside = read(
             path,
             body=settings.body,
             units=settings.units,
@@ -183,10 +199,13 @@ def run_take(
     """Read, fit and save one take; whatever goes wrong with it is told in the outcome."""
     begin = time.perf_counter()
     try:
-        takes = read_sources(files, config.takes)
+        most = config.calibrate.sample_frames
+        takes = open_sources(files, config.takes, most_frames=most)
         before_fit = time.perf_counter()
-        result = fit(
+        result = fit_to_file(
             takes,
+            output,
+            compression=config.output.compression,
             markerset=config.takes.markerset,
             subject=config.takes.subject,
             config=config.fit_config(),
@@ -194,7 +213,6 @@ def run_take(
             progress=progress,
         )
         fit_seconds = time.perf_counter() - before_fit
-        save_fit(result, output, compression=config.output.compression)
     except FitpipeError as error:
         return Outcome(files.name, "failed", error=str(error), seconds=time.perf_counter() - begin)
     except Exception as error:
@@ -204,15 +222,15 @@ def run_take(
     return _outcome(result, output, fit_seconds, time.perf_counter() - begin)
 
 
-def _outcome(result: Fit, output: Path, fit_seconds: float, seconds: float) -> Outcome:
+def _outcome(result: FitSummary, output: Path, fit_seconds: float, seconds: float) -> Outcome:
     return Outcome(
         take=result.name,
         status="fitted",
         sources=len(result.sources),
         frames=result.n_frames,
-        fitted=int(result.is_fitted.sum()),
-        converged=int(result.is_converged.sum()),
-        certified=int(result.is_certified.sum()),
+        fitted=result.n_fitted,
+        converged=result.n_converged,
+        certified=result.n_certified,
         rms_before_m=result.rms_start_m,
         rms_after_m=result.rms_m,
         worst_bone_error_m=result.worst_bone_m,

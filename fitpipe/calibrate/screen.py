@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -48,6 +49,11 @@ class Usual:
     noise_m: FloatArray
     length_m: FloatArray
     strain: FloatArray
+
+    def of(self, joints: Sequence[int]) -> Usual:
+        """Of these joints, as if they had no bones."""
+        own = list(joints)
+        return Usual(self.tick_s, self.noise_m[:, own], np.zeros(0), self.strain[own])
 
 
 def usual_tracks(take: Take, skeleton: Skeleton, settings: WeightsConfig) -> Usual:
@@ -123,14 +129,14 @@ def _judge(
             usual.tick_s, usual.noise_m.copy(), usual.length_m, usual.strain,
         )  # fmt: skip
     if settings.jumps:
-        jumped = _jumps(
-            take, confidence, settings, tick, noise_m, measure_usual=usual is None
-        )
+        jumped = _jumps(take, confidence, settings, tick, noise_m, measure_usual=usual is None)
         if jumped.any():
             doubt[jumped] = Doubt.JUMP
             position = np.where(jumped[..., None], np.nan, position)
     if settings.bones:
-        strain, length_m = _strain(position, skeleton, confidence, usual and length_m)
+        strain, length_m = _strain(
+            position, skeleton, confidence, None if usual is None else length_m
+        )
         if usual is None:
             typical = np.array([_median(column) for column in strain.T])
         gate = np.fmax(settings.bone_strain, _STRAIN_OVER_MEDIAN * typical)
@@ -141,13 +147,17 @@ def _judge(
     return Usual(tick, noise_m, length_m, typical), position, confidence, doubt
 
 
-def doubt_at(doubt: ByteArray, own_time_s: FloatArray, time_s: FloatArray) -> ByteArray:
+def doubt_at(
+    doubt: ByteArray, own_time_s: FloatArray, time_s: FloatArray, *, tick_s: float | None = None
+) -> ByteArray:
     """The doubts of a take at the instants of another clock: those of the nearest sample.
 
     Parameters
     ----------
     doubt : ndarray of uint8, shape (own time, joint)
     own_time_s, time_s : ndarray, shape (own time,) and (time,), seconds
+    tick_s : float, seconds, optional
+        Of the take; by default the median step of ``own_time_s``.
 
     Returns
     -------
@@ -158,8 +168,9 @@ def doubt_at(doubt: ByteArray, own_time_s: FloatArray, time_s: FloatArray) -> By
     before = (after - 1).clip(0)
     nearer_before = time_s - own_time_s[before] <= own_time_s[after] - time_s
     nearest = np.where(nearer_before & (after > before), before, after)
-    tick = float(np.median(np.diff(own_time_s))) if len(own_time_s) > 1 else np.inf
-    inside = np.abs(own_time_s[nearest] - time_s) <= tick
+    if tick_s is None:
+        tick_s = float(np.median(np.diff(own_time_s))) if len(own_time_s) > 1 else np.inf
+    inside = np.abs(own_time_s[nearest] - time_s) <= tick_s
     return np.where(inside[:, None], doubt[nearest], np.uint8(Doubt.NONE))
 
 

@@ -151,7 +151,7 @@ class SwapScan:
                     self._frames_of(pair, exchanged)[first:last] = True
         for pair, frames in self._singles.items():
             packed = np.concatenate([block[:, [j // 8 for j in pair]] for block in self._linked])
-            linked = (packed >> [7 - j % 8 for j in pair] & 1).all(axis=1)
+            linked = np.asarray((packed >> [7 - j % 8 for j in pair] & 1).all(axis=1))
             for first, last in _closed(np.array(frames), _stretches(linked)):
                 self._frames_of(pair, exchanged)[first:last] ^= True
         return {pair: where for pair, where in sorted(exchanged.items()) if where.any()}

@@ -132,9 +132,7 @@ def _lost(own_s: FloatArray, time_s: FloatArray) -> list[Finding]:
     findings = []
     if n := n_outside(own_s, time_s):
         findings.append(
-            Finding(
-                f"{n} of its {len(own_s)} frames lie outside the reference's time", "not used"
-            )
+            Finding(f"{n} of its {len(own_s)} frames lie outside the reference's time", "not used")
         )
     if n := n_outside(time_s, own_s):
         findings.append(

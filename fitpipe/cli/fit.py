@@ -41,17 +41,18 @@ def fit(
     from fitpipe import pipeline
     from fitpipe.cli.progress import frame_bar
     from fitpipe.cli.settings import parse_settings
-    from fitpipe.cli.sources import read_sources
+    from fitpipe.cli.sources import open_sources
     from fitpipe.cli.tables import mm
     from fitpipe.config import FitConfig, make_config, with_settings
 
     config = make_config(FitConfig, with_settings({}, parse_settings(settings)))
     results.check_writable(output.parent)
     options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
-    takes = read_sources(files, **options)
+    takes = open_sources(files, most_frames=config.calibrate.sample_frames, **options)
     with frame_bar(config) as bar:
-        result = pipeline.fit(
+        result = pipeline.fit_to_file(
             takes,
+            output,
             skeleton=skeleton,
             markerset=markerset,
             subject=subject,
@@ -59,12 +60,11 @@ def fit(
             name=output.stem,
             progress=bar(output.stem),
         )
-    result.save(output)
     for finding in result.log:
         print(f"{finding.severity}: {finding}")
     print(
-        f"{output}: {int(result.is_fitted.sum())} of {result.n_frames} frames fitted, "
-        f"{int(result.is_certified.sum())} certified, {len(takes)} sources, "
+        f"{output}: {result.n_fitted} of {result.n_frames} frames fitted, "
+        f"{result.n_certified} certified, {len(takes)} sources, "
         f"rms {mm(result.rms_start_m)} before, {mm(result.rms_m)} after, "
         f"worst bone error {result.worst_bone_m:.1e} m"
     )

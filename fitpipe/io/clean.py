@@ -63,11 +63,11 @@ def to_take(
     if raw.position.shape[0] == 0:
         raise InputError("no frames: the file has labels and no data", path=path)
     findings = list(raw.findings)
-    keep, labels = _labels(raw, path, findings)
+    keep, labels = labelled(raw, path, findings)
     position = np.array(raw.position[:, keep], dtype=np.float64)
     confidence = None if raw.confidence is None else np.array(raw.confidence[:, keep])
 
-    zero = _drop_codes(position, labels, findings)
+    zero = drop_codes(position, labels, findings)
     if not np.isfinite(position).all(axis=-1).any():
         zeros = f", {zero.sum()} samples are exactly (0, 0, 0)" if zero.any() else ""
         raise InputError(
@@ -77,13 +77,13 @@ def to_take(
         )
     unit = _unit(raw, position, path, options, findings)
     position *= METRES_PER[unit]
-    _tell_zeros(zero, position, labels, findings)
+    findings += zero_findings(still_zero(zero, position), labels)
     _check_size(position, unit, findings)
 
     time_s, rows = frame_times(raw, len(position), path, options, findings)
     position = position[rows]
     if confidence is not None:
-        confidence = _confidence(confidence[rows], position, findings)
+        confidence = in_unit_range(confidence[rows], position, findings)
     up_claimed = _claimed_axis(raw.up)
     up = _up(tuple(labels), position, up_claimed, options, path, findings)
     if options.up is not None:
@@ -115,7 +115,7 @@ def to_take(
     return take if up else replace(take, origin=replace(take.origin, up=infer_up(take)))
 
 
-def _labels(raw: RawTake, path: Path, findings: list[Finding]) -> tuple[list[int], list[str]]:
+def labelled(raw: RawTake, path: Path, findings: list[Finding]) -> tuple[list[int], list[str]]:
     """Columns to keep and their unique names."""
     names = [label.strip() for label in raw.labels]
     loose = [name for name in names if _UNLABELLED.match(name)]
@@ -160,48 +160,64 @@ def _unique(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _drop_codes(position: FloatArray, labels: list[str], findings: list[Finding]) -> BoolArray:
+def drop_codes(position: FloatArray, labels: list[str], findings: list[Finding]) -> BoolArray:
     """Set samples that cannot be positions to NaN, in place; which were exactly zero."""
-    wild = np.asarray((np.abs(position) > _FARTHEST).any(axis=-1))
-    if wild.any():
+    # most takes hold none of these: a look at all numbers at once is quick
+    if (
+        np.fmax(np.fmax.reduce(position, axis=None), -np.fmin.reduce(position, axis=None))
+        > _FARTHEST
+    ):
+        wild = np.asarray((np.abs(position) > _FARTHEST).any(axis=-1))
         position[wild] = np.nan
         findings.append(
             Finding(
                 f"{wild.sum()} samples have coordinates beyond {_FARTHEST:g}", "taken as missing"
             )
         )
-    coded = np.asarray((position == _MISSING_CODE).all(axis=-1))
+    coded = _all_are(position, _MISSING_CODE)
     if coded.any():
         position[coded] = np.nan
         who = _some([labels[i] for i in np.flatnonzero(coded.any(axis=0))])
         findings.append(
             Finding(f"{coded.sum()} samples are the code -9999: {who}", "taken as missing", "note")
         )
-    zero = np.asarray((position == 0).all(axis=-1))
+    zero = _all_are(position, 0.0)
     position[zero] = np.nan
     return zero
 
 
-def _tell_zeros(
-    zero: BoolArray, position_m: FloatArray, labels: list[str], findings: list[Finding]
-) -> None:
-    """Put back zeros of a point that passes the origin, in place; tell about the others."""
+def _all_are(position: FloatArray, value: float) -> BoolArray:
+    """Samples (time, point) all of whose coordinates are that value."""
+    same = position == value
+    return np.asarray(same[..., 0] & same[..., 1] & same[..., 2])
+
+
+def still_zero(zero: BoolArray, position_m: FloatArray) -> BoolArray:
+    """Put back zeros of a point that passes the origin, in place; which are left as missing."""
     if not zero.any():
-        return
+        return zero
     near = np.linalg.norm(position_m, axis=-1) < _AT_ORIGIN_M
     edge = np.full((1, near.shape[1]), len(near) > 1)
     passing = np.vstack([edge, near[:-1]]) & np.vstack([near[1:], edge])
     position_m[zero & passing] = 0.0
-    zero = zero & ~passing
+    return np.asarray(zero & ~passing)
+
+
+def zero_findings(zero: BoolArray, labels: Sequence[str]) -> list[Finding]:
+    """What to tell of samples that are zero and taken as missing."""
+    if not zero.any():
+        return []
+    findings = []
     always = zero.all(axis=0)
     for kind, severity, what in (
         (zero & ~always, "warning", "{n} samples are exactly (0, 0, 0): {who}"),
         (zero & always, "note", "points that are (0, 0, 0) in every frame: {who}"),
     ):
         if kind.any():
-            who = _some([labels[i] for i in np.flatnonzero(kind.any(axis=0))])
+            who = _some([labels[int(i)] for i in np.flatnonzero(kind.any(axis=0))])
             told = what.format(n=kind.sum(), who=who)
             findings.append(Finding(told, "taken as missing", cast("Severity", severity)))
+    return findings
 
 
 def _unit(
@@ -273,18 +289,31 @@ def _spread(position: FloatArray) -> float:
     return float(np.nanmedian(np.linalg.norm(some - middle, axis=-1)))
 
 
-def _confidence(
-    confidence: FloatArray, position: FloatArray, findings: list[Finding]
+def is_percent(highest: float) -> bool:
+    """Whether confidences that reach so high are per cent."""
+    return 1.5 < highest <= 100
+
+
+def in_unit_range(
+    confidence: FloatArray,
+    position: FloatArray,
+    findings: list[Finding],
+    *,
+    percent: bool | None = None,
 ) -> FloatArray:
-    """Confidence between 0 and 1, 0 where there is no position."""
+    """Confidence between 0 and 1, 0 where there is no position.
+
+    Whether it is per cent is told by the highest one, unless that is known.
+    """
     observed = np.isfinite(position).all(axis=-1)
     absent = np.asarray(observed & ~np.isfinite(confidence))
     if absent.any():
         findings.append(Finding(f"{absent.sum()} samples have no confidence", "taken as 1"))
     confidence = np.where(observed, np.where(absent, 1.0, confidence), 0.0)
     highest = float(confidence.max())
-    if 1.5 < highest <= 100:
+    if percent is None and (percent := is_percent(highest)):
         findings.append(Finding(f"confidence reaches {highest:g}", "taken as percent"))
+    if percent:
         confidence = confidence / 100
     outside = (confidence < 0) | (confidence > 1)
     if outside.any():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -21,6 +22,9 @@ _SPELLINGS = (
     "or long tables with columns time, label, x, y, z"
 )
 _AXES = {"x", "y", "z"}
+_GZIP_RATIO = 4  # about, of tables of numbers
+_HEADER_LINES = 1024  # enough to tell separator and decimal mark as from the whole file
+_BLOCK_LINES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,11 @@ def open_table(head: FileHead) -> Table:
     lines = [(i, line) for i, line in lines if not line.lstrip().startswith("#")]
     if not lines:
         raise InputError("empty file (blank lines only)", path=head.path)
+    return _table(lines)
+
+
+def _table(lines: Sequence[tuple[int, str]]) -> Table:
+    """Header and rows of numbered lines."""
     text = [line for _, line in lines]
     separator = sniff_separator(text)
     names = _fields(text[0], separator)
@@ -72,6 +81,42 @@ def open_table(head: FileHead) -> Table:
     rows = text[n_header:]
     first_line = lines[n_header][0] if len(lines) > n_header else len(lines)
     return Table(names, rows, separator, sniff_decimal(rows, separator), first_line)
+
+
+def estimated_rows(head: FileHead) -> int:
+    """About how many rows a text file has, by its size and the length of its first lines."""
+    lines = head.lines[:-1] or head.lines
+    per_line = sum(len(line) + 1 for line in lines) / max(len(lines), 1)
+    packed = _GZIP_RATIO if head.is_gzip else 1
+    return int(packed * head.path.stat().st_size / max(per_line, 1))
+
+
+def read_blocks(head: FileHead, *, n_lines: int = _BLOCK_LINES) -> Iterator[list[RawTake]]:
+    """Read a wide table in blocks of rows: what `read_wide` makes of each.
+
+    Raises
+    ------
+    InputError
+        As from reading it at once.
+    """
+    lines = (
+        (i, line)
+        for i, line in enumerate(head.iter_lines(), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    )
+    start = list(islice(lines, _HEADER_LINES))
+    if not start:
+        raise InputError("empty file (blank lines only)", path=head.path)
+    first = _table(start)
+    columns = understand(first.names)
+    if not columns.points:
+        raise _no_coordinates(head, first, columns)
+    if not first.rows:
+        raise no_rows(head)
+    yield read_wide(head, first, columns)
+    while block := list(islice(lines, n_lines)):
+        rows = [line for _, line in block]
+        yield read_wide(head, replace(first, rows=rows, first_line=block[0][0]), columns)
 
 
 def _fields(line: str, separator: str) -> list[str]:

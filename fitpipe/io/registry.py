@@ -101,9 +101,9 @@ def read_takes(
     head = read_head(path)
     file_format = find_format(head)
     raws = file_format.read(head, options)
-    raws = _named_source(raws, source)
-    raws = _pick(path, raws, "source", source)
-    raws = _pick(path, raws, "body", body)
+    raws = named_source(raws, source)
+    raws = pick(path, raws, "source", source)
+    raws = pick(path, raws, "body", body)
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return [
@@ -145,7 +145,7 @@ def _place(source: str, body: str) -> str:
     return f"source {source!r} body {body!r}" if body else f"source {source!r}"
 
 
-def _named_source(raws: Sequence[RawTake], source: str | None) -> Sequence[RawTake]:
+def named_source(raws: Sequence[RawTake], source: str | None) -> Sequence[RawTake]:
     """Give the sources of a file that names none the name the user gave."""
     if source is not None and all(not raw.source for raw in raws):
         for raw in raws:
@@ -153,7 +153,7 @@ def _named_source(raws: Sequence[RawTake], source: str | None) -> Sequence[RawTa
     return raws
 
 
-def _pick(path: Path, raws: Sequence[RawTake], field: str, wanted: str | None) -> Sequence[RawTake]:
+def pick(path: Path, raws: Sequence[RawTake], field: str, wanted: str | None) -> Sequence[RawTake]:
     if wanted is None:
         return raws
     # readers name a plain number 0 sensor0 or body0

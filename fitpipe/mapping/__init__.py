@@ -2,6 +2,14 @@
 
 from fitpipe.mapping.markerset import MarkerSet, Recipe
 from fitpipe.mapping.propose import Proposal, propose_markersets
-from fitpipe.mapping.take import map_take
+from fitpipe.mapping.take import Mapper, make_mapper, map_take
 
-__all__ = ["MarkerSet", "Proposal", "Recipe", "map_take", "propose_markersets"]
+__all__ = [
+    "Mapper",
+    "MarkerSet",
+    "Proposal",
+    "Recipe",
+    "make_mapper",
+    "map_take",
+    "propose_markersets",
+]

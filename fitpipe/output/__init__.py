@@ -3,10 +3,11 @@
 from fitpipe.output.atomic import check_writable, write_atomically
 from fitpipe.output.read import load_fit
 from fitpipe.output.schema import SCHEMA, Variable, fit_variables, schema_markdown
-from fitpipe.output.write import save_fit
+from fitpipe.output.write import FitWriter, save_fit
 
 __all__ = [
     "SCHEMA",
+    "FitWriter",
     "Variable",
     "check_writable",
     "fit_variables",

@@ -6,8 +6,9 @@ import errno
 import os
 import secrets
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from fitpipe.errors import OutputError
 
@@ -25,40 +26,79 @@ _REASONS: Final[dict[int, tuple[str, str | None]]] = {
 }
 
 
+class PartFile:
+    """A new file, open for writing, that takes the place of another one as a whole or not at all.
+
+    It lies in the same folder (its name starts with ``.`` and ends with ``.part``); folders that
+    are missing are made. A link is followed, so it goes on pointing to the file.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._target = Path(os.path.realpath(path)) if path.is_symlink() else path
+            if self._target.is_dir():
+                raise OutputError(
+                    "cannot be written: it is a folder, expected the name of a file",
+                    path=path,
+                    hint="add a file name such as fit.h5",
+                )
+            _make_folder(self._target.parent)
+            self._part = _part_of(self._target)
+            self.handle: BinaryIO = self._part.open("x+b")
+        except OSError as error:
+            raise refused(error, path) from error
+
+    def put_in_place(self) -> None:
+        """Let the data reach the disk, then take the place of the old file in one step.
+
+        Raises
+        ------
+        OutputError
+            That cannot be done; the part file is gone and the old file as it was.
+        """
+        try:
+            try:
+                with self.handle:
+                    self.handle.flush()
+                    os.fsync(self.handle.fileno())
+                _replace(self._part, self._target)
+            except BaseException:
+                self._part.unlink(missing_ok=True)
+                raise
+            _sync_folder(self._target.parent)
+        except OSError as error:
+            raise refused(error, self.path) from error
+
+    def discard(self) -> None:
+        """Remove the part file; the old file is as it was."""
+        with suppress(OSError):  # what could not be written is not wanted any more
+            self.handle.close()
+        self._part.unlink(missing_ok=True)
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, never a part of either.
-
-    The data go to a part file in the same folder (its name starts with ``.`` and ends with
-    ``.part``), reach the disk, and take the place of the old file in one step. Folders that are
-    missing are made. A link is followed, so it goes on pointing to the file.
 
     Raises
     ------
     OutputError
         The file cannot be written; the part file is gone and the old file as it was.
     """
+    part = PartFile(path)
     try:
-        target = Path(os.path.realpath(path)) if path.is_symlink() else path
-        if target.is_dir():
-            raise OutputError(
-                "cannot be written: it is a folder, expected the name of a file",
-                path=path,
-                hint="add a file name such as fit.h5",
-            )
-        _make_folder(target.parent)
-        part = _part_of(target)
-        try:
-            with part.open("xb") as handle:
-                handle.write(data)
-                handle.flush()
-                os.fsync(handle.fileno())
-            _replace(part, target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        _sync_folder(target.parent)
-    except OSError as error:
-        raise _refused(error, path) from error
+        part.handle.write(data)
+    except BaseException as error:
+        part.discard()
+        if isinstance(error, OSError):
+            raise refused(error, path) from error
+        raise
+    part.put_in_place()
 
 
 def check_writable(folder: str | Path) -> None:
@@ -76,7 +116,7 @@ def check_writable(folder: str | Path) -> None:
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
-        raise _refused(error, folder) from error
+        raise refused(error, folder) from error
 
 
 def _make_folder(folder: Path) -> None:
@@ -126,7 +166,8 @@ def _sync_folder(folder: Path) -> None:
             raise
 
 
-def _refused(error: OSError, path: Path) -> OutputError:
+def refused(error: OSError, path: Path) -> OutputError:
+    """The error that tells a user why a file or folder cannot be written."""
     unknown = (error.strerror or str(error), None)
     reason, hint = _REASONS.get(error.errno or 0, unknown)
     return OutputError(f"cannot be written: {reason}", path=path, hint=hint)

@@ -3,6 +3,8 @@
 from fitpipe.records.calibration import BoneLengths, Calibration, SourceTransform
 from fitpipe.records.finding import Finding
 from fitpipe.records.fit import Fit
+from fitpipe.records.fit_summary import FitSummary
+from fitpipe.records.long_take import LongTake
 from fitpipe.records.skeleton import Skeleton
 from fitpipe.records.status import Doubt, FrameStatus, JointStatus
 from fitpipe.records.take import Origin, Take
@@ -13,8 +15,10 @@ __all__ = [
     "Doubt",
     "Finding",
     "Fit",
+    "FitSummary",
     "FrameStatus",
     "JointStatus",
+    "LongTake",
     "Origin",
     "Skeleton",
     "SourceTransform",

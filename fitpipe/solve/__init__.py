@@ -1,22 +1,32 @@
 """Fits the skeleton to the weighted observations, frame by frame or over time."""
 
 from fitpipe.solve.frames import FrameFits, TakeFits, fit_frames
-from fitpipe.solve.problem import Problem, pose_problem, registered, robust_weights, weights
+from fitpipe.solve.problem import (
+    Problem,
+    check_weights,
+    pose_problem,
+    registered,
+    robust_weights,
+    weights,
+)
 from fitpipe.solve.residuals import disagreement, residuals, worst_bone_error
-from fitpipe.solve.take import fit_take
+from fitpipe.solve.stretch import Stretch
+from fitpipe.solve.take import Fitter, fit_take, make_fitter
 from fitpipe.solve.tracker import FrameFit, Tracker
-from fitpipe.solve.trajectory import fit_trajectory
 
 __all__ = [
+    "Fitter",
     "FrameFit",
     "FrameFits",
     "Problem",
+    "Stretch",
     "TakeFits",
     "Tracker",
+    "check_weights",
     "disagreement",
     "fit_frames",
     "fit_take",
-    "fit_trajectory",
+    "make_fitter",
     "pose_problem",
     "registered",
     "residuals",

@@ -19,8 +19,9 @@ from fitpipe.solve.frames_loop import fit_loop
 from fitpipe.solve.problem import Problem
 from fitpipe.solve.rigid_pairs import has_rigid_pairs, hold_rigid_pairs
 
-# Frames between two reports of progress; has no influence on the result.
-_BLOCK = 16_384
+# Frames between two reports of progress; beyond the start of a bone that no frame so far has shown,
+# they have no influence on the result. Takes are fitted in stretches of a multiple of both.
+BLOCK = 16_384
 _LOOP_BLOCK = 1_024
 
 
@@ -54,8 +55,19 @@ class KernelTree(NamedTuple):
     child: IntArray  # (bone,) slot of each bone's child joint
 
 
+class Carried:
+    """The direction every bone had last, carried from one stretch of a take to the next."""
+
+    def __init__(self) -> None:
+        self.direction: FloatArray | None = None
+
+
 def fit_frames(
-    problem: Problem, settings: SolveConfig, *, progress: Callable[[int, int], None] | None = None
+    problem: Problem,
+    settings: SolveConfig,
+    *,
+    carried: Carried | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> FrameFits:
     """Minimise J0 under the bones' lengths in every frame (formulation.md sections 2 to 4).
 
@@ -66,6 +78,9 @@ def fit_frames(
     ----------
     problem : Problem
     settings : SolveConfig
+    carried : Carried, optional
+        Of the frames before these; moved on to the end of these. Stretches of a take that begin
+        at multiples of ``BLOCK`` frames end up with the numbers of the whole.
     progress : callable, optional
         Called with (frames done, frames in all) after every block.
 
@@ -93,17 +108,18 @@ def fit_frames(
             hint="leave these settings out, or use a skeleton without rigid_pairs",
         )
     slot = np.argsort(tree.order)
-    last = None
+    carried = carried or Carried()
     fit_block, size = _solver(settings)
     for begin in range(0, n_time, size):
         block = slice(begin, min(begin + size, n_time))
         target = np.take(problem.target[block], tree.order, axis=1)
         stiffness = np.take(problem.stiffness[block], tree.order, axis=1)
-        fitted = fit_block(target, stiffness, tree.length_m, tree.parent, rest=tree.rest, last=last)
-        last = last_directions(target, stiffness, tree.length_m, tree.parent, last=last)
-        carried = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
+        bones = target, stiffness, tree.length_m, tree.parent
+        fitted = fit_block(*bones, rest=tree.rest, last=carried.direction)
+        carried.direction = last_directions(*bones, last=carried.direction)
+        held = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
         np.take(fitted.position, slot, axis=1, out=fits.position[block])
-        status = np.where(fitted.active, carried, JointStatus.ABSENT)
+        status = np.where(fitted.active, held, JointStatus.ABSENT)
         fits.status[block] = np.take(status, slot, axis=1)
         fits.frame_status[block] = fitted.outcome
         fits.objective[block] = fitted.objective + problem.constant[block]
@@ -127,7 +143,7 @@ def _solver(settings: SolveConfig) -> tuple[Callable[..., TreeFit], int]:
         max_iterations=settings.max_iterations,
         n_threads=settings.threads or (os.cpu_count() or 1),
     )
-    return in_kernel, _BLOCK
+    return in_kernel, BLOCK
 
 
 def _other_solver(settings: SolveConfig) -> list[str]:
