@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray, writable
 from fitpipe.config import WeightsConfig
 from fitpipe.kernels.bone_strain import bone_lengths, strain_of_joints
-from fitpipe.kernels.off_track import MOST_NEIGHBOURS, N_PREDICTIONS, jumps, off_track, predict
+from fitpipe.kernels.off_track import N_SHARES, find_jumps, predict, track_noise
+from fitpipe.kernels.running_median import HALF, running_median
 from fitpipe.records import Doubt, Finding, Skeleton, Take
 
 _REACH_S = 0.25  # neighbours farther away in time predict nothing ...
@@ -22,12 +22,11 @@ _PASSES = 2  # the second no longer leans on what the first has found
 _LENGTH_OFFSET_M = 0.1  # a bone's error hardly shrinks with its length: short ones may stretch more
 _INHERITED = 0.6  # share of the parent's strain: where an elbow is lost the hand is, too
 _STRAIN_OVER_MEDIAN = 3.0  # a source that is noisy as a whole is not in doubt as a whole
-_AROUND = 61  # frames over which the noise of a track is measured
 _FEW = 10  # samples from which a bone's or a track's own median is worth something
 _TOLD: Final = {Doubt.JUMP: "off their own track", Doubt.BONES: "at bones of the wrong length"}
 # Frames on either side that have a say in whether a sample jumps: in each pass those that predict
 # it, those that measure the noise around it, and those that predict these in turn.
-REACH_FRAMES: Final = _PASSES * (_AROUND // 2 + 2 * 2)
+REACH_FRAMES: Final = _PASSES * (HALF + 2 * 2)
 _LEAST_CONFIDENCE = 0.04  # caps how noisy a low confidence makes a sample: 1 / sqrt(0.04) = 5 times
 
 
@@ -129,7 +128,7 @@ def _judge(
             usual.tick_s, usual.noise_m.copy(), usual.length_m, usual.strain,
         )  # fmt: skip
     if settings.jumps:
-        jumped = _jumps(take, confidence, settings, tick, noise_m, measure_usual=usual is None)
+        jumped = _jumps(take, take.confidence, settings, tick, noise_m, measure_usual=usual is None)
         if jumped.any():
             doubt[jumped] = Doubt.JUMP
             position = np.where(jumped[..., None], np.nan, position)
@@ -216,7 +215,7 @@ def _strain(
 
 def _jumps(
     take: Take,
-    confidence: FloatArray,
+    confidence: FloatArray | None,
     settings: WeightsConfig,
     tick_s: float,
     noise_m: FloatArray,
@@ -225,38 +224,34 @@ def _jumps(
 ) -> BoolArray:
     """Where the tracks jump, shape (time, joint); `noise_m` is written where it is measured."""
     n_time, n_joints = take.is_observed.shape
-    share = np.empty((n_time, N_PREDICTIONS, MOST_NEIGHBOURS))
+    share = np.empty((N_SHARES, n_time))
     predict(writable(take.time_s), max(_REACH_S, _REACH_TICKS * tick_s), share)
-    distance = np.empty((n_time, N_PREDICTIONS))
-    spread, noise = np.empty_like(distance), np.empty(n_time)
+    rated = np.empty((0, 0)) if confidence is None else writable(confidence)
+    tracks = writable(take.position_m), rated, _LEAST_CONFIDENCE, share
     jumped = np.zeros((n_joints, n_time), np.bool_)
-    for j in range(n_joints):
-        position = take.position_m[:, j].copy()
-        variance = 1 / np.maximum(confidence[:, j], _LEAST_CONFIDENCE)
-        for number in range(_PASSES):
-            off_track(position, variance, share, distance, spread, noise)
-            if measure_usual:
-                noise_m[number:, j] = _median(noise)
-            around = _around(noise, noise_m[number, j])
-            # the best prediction counts: one bad neighbour, or the edge of an episode, brings no
-            # good sample into doubt; chance alone makes one bad more often than all of several
-            n_new = jumps(
-                distance, spread, around, settings.jump_factor, settings.jump_floor_m, _LONE,
-                position, jumped[j],
-            )  # fmt: skip
-            if not n_new and noise_m[number, j] == noise_m[-1, j]:
-                break
+    noise, median = np.empty(jumped.shape), np.full(jumped.shape, np.nan)
+    filled = np.full(jumped.shape, np.nan)
+    n_new = np.zeros(n_joints, np.int64)
+    for number in range(_PASSES):
+        track_noise(*tracks, jumped, noise)
+        if measure_usual:
+            noise_m[number:] = [_median(track) for track in noise]
+        usual = noise_m[number]
+        before, filled = filled, np.where(np.isnan(noise), usual[:, None], noise)
+        for j in range(n_joints):
+            # around each frame, as noise grows with distance; if that can be told
+            if n_time <= 2 * HALF + 1 or np.isnan(usual[j]):
+                median[j] = usual[j]
+            else:
+                running_median(filled[j], before[j], median[j])
+        # the best prediction counts: one bad neighbour, or the edge of an episode, brings no good
+        # sample into doubt; chance alone makes one bad more often than all of several
+        find_jumps(
+            *tracks, median, settings.jump_factor, settings.jump_floor_m, _LONE, jumped, n_new
+        )
+        if not n_new.any() and np.array_equal(noise_m[number], noise_m[-1], equal_nan=True):
+            break
     return jumped.T
-
-
-def _around(noise: FloatArray, typical: float) -> FloatArray:
-    """Median over the frames around each frame, shape (time,): noise grows with distance.
-
-    NaN where the track is too short to tell.
-    """
-    if np.isnan(typical) or len(noise) <= _AROUND:
-        return np.full(len(noise), typical)
-    return np.asarray(median_filter(np.where(np.isnan(noise), typical, noise), _AROUND))
 
 
 def _confidence(take: Take) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,8 @@ from fitpipe.config import FitConfig, config_text
 from fitpipe.errors import RecordError, SolveError
 from fitpipe.mapping import MarkerSet
 from fitpipe.pipeline import stretches
-from fitpipe.pipeline.source import Source
+from fitpipe.pipeline.ahead import one_ahead
+from fitpipe.pipeline.source import Source, Timed
 from fitpipe.pipeline.stretches import AnyTake
 from fitpipe.records import Calibration, Doubt, Finding, Fit, FrameStatus, Skeleton, Take
 from fitpipe.records.long_take import joined
@@ -34,6 +36,7 @@ class Seen(NamedTuple):
     observation_m: FloatArray  # (time, source, joint, 3), NaN where missing
     weight: FloatArray  # (time, source, joint)
     doubt: ByteArray  # (time, source, joint)
+    timed: list[Timed]  # the sources
 
 
 class Fitting:
@@ -69,7 +72,7 @@ class Fitting:
         self.time_s = takes[0].time_s
         most = settings.calibrate.sample_frames
         self._blocks = stretches.blocks(len(self.time_s), most)
-        self._latest: tuple[tuple[int, int], Seen] | None = None
+        self._in_threads = settings.solve.threads != 1 and len(self._blocks) > 1
         self._log: list[Finding] = []  # of the calibration
         self._flips: BoolArray | None = None
         self._at_last: tuple[Finding, ...] = ()
@@ -78,7 +81,7 @@ class Fitting:
         for source, clock in zip(self.sources, clocks, strict=True):
             source.use_clock(clock, self.time_s, settings.calibrate.max_gap_s)
         sampled = stretches.sampled(len(self.time_s), most)
-        timed = [joined([source.at(*part)[0] for part in sampled]) for source in self.sources]
+        timed = [joined([source.at(*part).take for part in sampled]) for source in self.sources]
         transforms, findings = calibrate.find_transforms(timed, bones, settings.calibrate)
         self._log += findings
         # on their own clocks: interpolation would hide the noise that makes bones seem longer
@@ -101,6 +104,8 @@ class Fitting:
         if settings.weights.flips and len(takes) > 1:
             self._flips = self._find_flips(solve.registered(timed, self.calibration))
             self._log += _flip_findings(self._flips, self.names)
+        for source in self.sources:
+            source.forget_sample()
 
     @property
     def n_frames(self) -> int:
@@ -109,19 +114,15 @@ class Fitting:
 
     def see(self, begin: int, end: int) -> Seen:
         """What all sources saw in frames ``begin`` to ``end``."""
-        if self._latest is not None and self._latest[0] == (begin, end):
-            return self._latest[1]
         at = [source.at(begin, end) for source in self.sources]
-        timed, doubt = [take for take, _ in at], np.stack([d for _, d in at], axis=1)
+        timed, doubt = [own.take for own in at], np.stack([own.doubt for own in at], axis=1)
         given = None if self._given is None else [array[begin:end] for array in self._given]
         weight = solve.weights(timed, given) * self._of_noise
         observation = solve.registered(timed, self.calibration)
         if self._flips is not None and (flipped := self._flips[begin:end]).any():
             doubt[flipped] = np.where(weight[flipped] > 0, np.uint8(Doubt.FLIPPED), doubt[flipped])
             weight = np.where(flipped[..., None], 0.0, weight)
-        seen = Seen(observation, weight, doubt)
-        self._latest = (begin, end), seen
-        return seen
+        return Seen(observation, weight, doubt, at)
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Fit]:
         """The fit of consecutive frames, block by block; without a log, which ``log`` gives."""
@@ -136,11 +137,12 @@ class Fitting:
         provenance = self._provenance()
         is_seen = np.zeros(self.skeleton.n_joints, np.bool_)
         n_contradictory = 0
-        for begin, end in self._blocks:
-            low, high = fitter.needs(begin, end)
-            seen = self.see(low, high)
-            for source in self.sources:
-                source.count_doubts(begin, end)
+        needed = [fitter.needs(*block) for block in self._blocks]
+        work = (partial(self.see, *frames) for frames in needed)
+        ahead = one_ahead(work, is_on=self._in_threads)
+        for (begin, end), (low, _), seen in zip(self._blocks, needed, ahead, strict=True):
+            for source, timed in zip(self.sources, seen.timed, strict=True):
+                source.count_doubts(begin, end, timed)
             stretch = solve.Stretch(low, seen.observation_m, seen.weight)
             frames, weight, _ = fitter.fit(stretch, begin, end, progress)
             rows = slice(begin - low, end - low)
@@ -236,13 +238,18 @@ class Fitting:
             return None
         lines: list[FloatArray] = []
         as_seen: list[FloatArray] = []
-        for begin, end in self._blocks:
-            sides = [source.sides(begin, end, girdle) for source in self.sources]
+        work = (partial(self._sides, *block, girdle) for block in self._blocks)
+        for sides in one_ahead(work, is_on=self._in_threads):
             for found, points in zip((lines, as_seen), zip(*sides, strict=True), strict=True):
                 moved = zip(self.calibration.transforms, points, strict=True)
                 placed = np.stack([transform.apply(p) for transform, p in moved], axis=1)
                 found.append(calibrate.girdle_lines(placed))
         return calibrate.flipped_lines(np.concatenate(lines), np.concatenate(as_seen), self.time_s)
+
+    def _sides(
+        self, begin: int, end: int, girdle: tuple[int, int]
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        return [source.sides(begin, end, girdle) for source in self.sources]
 
     def _named(self, of: Callable[[Source], Sequence[Finding]]) -> list[Finding]:
         """Findings of every source, with its name in front where there are several."""

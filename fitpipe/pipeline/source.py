@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,12 +15,22 @@ from fitpipe.arrays import ByteArray, FloatArray
 from fitpipe.config import FitConfig
 from fitpipe.mapping import MarkerSet, make_mapper
 from fitpipe.pipeline import stretches
+from fitpipe.pipeline.ahead import one_ahead
 from fitpipe.pipeline.stretches import AnyTake
 from fitpipe.records import Doubt, Finding, Skeleton, Take
 from fitpipe.records.finding import added_up
 from fitpipe.records.long_take import joined
 
 _FEWEST_TO_SCAN = 3  # frames; fewer cannot show that labels change places
+
+
+class Timed(NamedTuple):
+    """One source at frames of the reference."""
+
+    take: Take
+    doubt: ByteArray  # (time, joint)
+    own_first: int  # of its own frames, the first one looked at
+    own_doubt: ByteArray  # (own time, joint)
 
 
 class Source:
@@ -47,7 +58,7 @@ class Source:
         settings: FitConfig,
     ) -> None:
         self.take, self._skeleton, self._weights = take, skeleton, settings.weights
-        self._most = settings.calibrate.sample_frames
+        self._most, self._in_threads = settings.calibrate.sample_frames, settings.solve.threads != 1
         some = stretches.sample(take, self._most)
         self._mapper = make_mapper(some, markerset, skeleton, subject=subject)
         self._blocks = stretches.blocks(take.n_frames, self._most)
@@ -57,17 +68,18 @@ class Source:
         self.repairs: list[Finding] = list(take.repairs)
         self._exchanged: calibrate.Exchanged = {}
         self._noticed = self._scan()
+        self._ready: dict[tuple[int, int], tuple[Take, ByteArray]] = {}
         self._doubted = calibrate.Doubted.nothing(skeleton.n_joints)
-        self._latest: tuple[int, ByteArray] = (0, np.zeros((0, skeleton.n_joints), np.uint8))
         mended = joined([self.mended(*part) for part in self._sampled])
-        if len(self._blocks) == 1:
+        if len(self._blocks) == len(self._sampled) == 1:
             judged, doubt = calibrate.screen(mended, skeleton, self._weights)
             self._whole = (mended, judged, doubt)
             self._doubted.add(doubt, first=0)
             self.sample = judged
         else:
             self._usual = calibrate.usual_tracks(mended, skeleton, self._weights)
-            self.sample = joined([self.judged(*part)[0] for part in self._sampled])
+            self._ready = {part: self.judged(*part) for part in self._sampled}
+            self.sample = joined([take for take, _ in self._ready.values()])
         own = calibrate.Clock(float(take.time_s[0]))
         self.use_clock(own, take.time_s, settings.calibrate.max_gap_s)
 
@@ -89,7 +101,7 @@ class Source:
         """Frames with the skeleton's joints as labels, and exchanged labels put back."""
         if self._whole is not None:
             return self._whole[0].frames(begin, end)
-        mapped = self._mapper.apply(self.take.frames(begin, end))
+        _, mapped = self._mapped(begin, end)
         if self._weights.swaps != "repair":
             return mapped
         return calibrate.put_back(mapped, self._exchanged, first=begin)
@@ -99,19 +111,21 @@ class Source:
         if self._whole is not None:
             _, judged, doubt = self._whole
             return judged.frames(begin, end), doubt[begin:end]
-        return self._screened(begin, end, None)
+        ready = self._ready.get((begin, end))
+        return self._screened(begin, end, None) if ready is None else ready
 
-    def at(self, begin: int, end: int) -> tuple[Take, ByteArray]:
+    def at(self, begin: int, end: int) -> Timed:
         """This source at frames ``begin`` to ``end`` of the reference, and its doubts there."""
         low, high = self._way.rows(begin, end)
         if low == high:
             nothing = self._nothing(begin, end)
-            return nothing, np.full(nothing.is_observed.shape, Doubt.NONE, np.uint8)
+            doubt = np.full(nothing.is_observed.shape, Doubt.NONE, np.uint8)
+            return Timed(nothing, doubt, low, doubt[:0])
         take, doubt = self.judged(low, high)
-        self._latest = (low, doubt)
         own = self.clock.set_back(take)
         timed = self._way.stretch(own, begin, end)
-        return timed, calibrate.doubt_at(doubt, own.time_s, timed.time_s, tick_s=self._tick_s)
+        at = calibrate.doubt_at(doubt, own.time_s, timed.time_s, tick_s=self._tick_s)
+        return Timed(timed, at, low, doubt)
 
     def sides(self, begin: int, end: int, joints: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
         """Two joints at frames of the reference, judged and as seen, (time, 2, 3), metres."""
@@ -133,11 +147,11 @@ class Source:
         low, high = np.searchsorted(self.take.time_s, [start_s, end_s])
         return self.judged(int(low), int(high))[0] if low < high else None
 
-    def count_doubts(self, begin: int, end: int) -> None:
-        """Count the doubts at frames ``begin`` to ``end`` of the reference, where `at` was last."""
+    def count_doubts(self, begin: int, end: int, timed: Timed) -> None:
+        """Count the doubts at frames ``begin`` to ``end`` of the reference, which `at` gave."""
         if self._whole is not None:  # counted as a whole
             return
-        low, doubt = self._latest
+        low, doubt = timed.own_first, timed.own_doubt
         edge = np.searchsorted(self.time_s, self._reference_s[[begin, end - 1]])
         n = len(self._reference_s)
         first = low if begin == 0 else int(edge[0])
@@ -147,6 +161,11 @@ class Source:
             else int(np.searchsorted(self.time_s, self._reference_s[end]))
         )
         self._doubted.add(doubt[first - low : last - low], first=first)
+
+    def forget_sample(self) -> None:
+        """Let go of what calibration needed."""
+        self._ready = {}
+        del self.sample
 
     def findings(self) -> list[Finding]:
         """What was met on the way after the file was read, in its order."""
@@ -159,18 +178,17 @@ class Source:
         scan = None
         if swaps != "off" and self.take.n_frames >= _FEWEST_TO_SCAN:
             usual = None
-            if len(self._blocks) > 1:
+            if len(self._blocks) > 1 or len(self._sampled) > 1:
                 usual = calibrate.usual_jumps(
                     joined([self.mended(*part) for part in self._sampled])
                 )
             scan = calibrate.SwapScan(skeleton, self.take.time_s, usual_m=usual)
         is_seen = np.zeros(skeleton.n_joints, np.bool_)
         repairs = []
-        for begin, end in self._blocks:
-            take = self.take.frames(begin, end)
+        work = (partial(self._mapped, *block) for block in self._blocks)
+        for take, mapped in one_ahead(work, is_on=self._in_threads and len(self._blocks) > 1):
             if take is not self.take:
                 repairs.append(take.repairs)
-            mapped = self._mapper.apply(take)
             is_seen |= mapped.is_observed.any(axis=0)
             if scan is not None:
                 scan.add(mapped)
@@ -180,6 +198,11 @@ class Source:
             self._exchanged = scan.exchanged()
             findings += calibrate.swap_findings(self._exchanged, skeleton, swaps)
         return findings
+
+    def _mapped(self, begin: int, end: int) -> tuple[Take, Take]:
+        """Frames as they were read, and with the skeleton's joints as labels."""
+        take = self.take.frames(begin, end)
+        return take, self._mapper.apply(take)
 
     def _screened(
         self, begin: int, end: int, joints: tuple[int, int] | None

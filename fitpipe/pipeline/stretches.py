@@ -34,6 +34,6 @@ def blocks(n_frames: int, most_frames: int) -> list[tuple[int, int]]:
     if n_frames <= most_frames:
         return [(0, n_frames)]
     starts = list(range(0, n_frames, BLOCK))
-    if n_frames - starts[-1] < BLOCK // 2:  # no crumbs
+    if len(starts) > 1 and n_frames - starts[-1] < BLOCK // 2:  # no crumbs
         starts.pop()
     return list(zip(starts, [*starts[1:], n_frames], strict=True))

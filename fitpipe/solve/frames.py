@@ -112,13 +112,13 @@ def fit_frames(
     fit_block, size = _solver(settings)
     for begin in range(0, n_time, size):
         block = slice(begin, min(begin + size, n_time))
-        target = np.take(problem.target[block], tree.order, axis=1)
-        stiffness = np.take(problem.stiffness[block], tree.order, axis=1)
+        target = np.take(problem.target[block], tree.order, axis=1, mode="clip")
+        stiffness = np.take(problem.stiffness[block], tree.order, axis=1, mode="clip")
         bones = target, stiffness, tree.length_m, tree.parent
         fitted = fit_block(*bones, rest=tree.rest, last=carried.direction)
         carried.direction = last_directions(*bones, last=carried.direction)
         held = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
-        np.take(fitted.position, slot, axis=1, out=fits.position[block])
+        np.take(fitted.position, slot, axis=1, out=fits.position[block], mode="clip")
         status = np.where(fitted.active, held, JointStatus.ABSENT)
         fits.status[block] = np.take(status, slot, axis=1)
         fits.frame_status[block] = fitted.outcome

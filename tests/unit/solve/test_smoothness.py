@@ -53,7 +53,7 @@ def test_noise_that_lasts_for_some_frames_is_not_taken_for_motion(make):
     y, w = motion.position_m[:, None] + noise, np.ones((600, 2, 20))
 
     def error(**solve):
-        settings = SolveConfig(**solve)
+        settings = SolveConfig(temporal="trajectory", **solve)
         fit = fit_take(y, w, motion.skeleton, motion.time_s, settings).frames
         return np.linalg.norm(fit.position - motion.position_m, axis=-1).mean()
 
@@ -80,7 +80,7 @@ def test_the_chosen_smoothness_is_within_five_per_cent_of_the_best_on_a_grid(mak
     y, w = observed(motion, noise_m, outlier_share=0.02)
 
     def error(**solve):
-        settings = SolveConfig(**solve)
+        settings = SolveConfig(temporal="trajectory", **solve)
         fit = fit_take(y, w, motion.skeleton, motion.time_s, settings).frames
         return np.linalg.norm(fit.position - motion.position_m, axis=-1).mean()
 

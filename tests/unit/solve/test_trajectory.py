@@ -87,7 +87,7 @@ def test_noise_free_motion_is_reproduced():
 @pytest.mark.parametrize("order", [2, 3])
 def test_turning_and_moving_the_world_turns_and_moves_the_fit(motion, order):
     y, w = observed(motion, outlier_share=0.03)
-    settings = SolveConfig(smoothness_order=order)
+    settings = SolveConfig(temporal="trajectory", smoothness_order=order)
     R = Rotation.from_rotvec([0.4, -1.1, 0.7]).as_matrix()
     t = np.array([3.0, -2.0, 5.0])
     one = fit_take(y, w, motion.skeleton, motion.time_s, settings)
@@ -122,14 +122,14 @@ def test_outliers_are_set_aside_and_cost_little(motion, plain):
 
 def test_without_robust_every_weight_stays(motion):
     y, w = observed(motion, outlier_share=0.1)
-    settings = SolveConfig(robust=False)
+    settings = SolveConfig(temporal="trajectory", robust=False)
     fit = fit_take(y, w, motion.skeleton, motion.time_s, settings)
     np.testing.assert_array_equal(fit.weight, w)
 
 
 def test_next_to_no_smoothness_is_the_fit_of_single_frames(motion):
     y, w = observed(motion)
-    settings = SolveConfig(smoothness=1e-25, robust=False)
+    settings = SolveConfig(temporal="trajectory", smoothness=1e-25, robust=False)
     fit = fit_take(y, w, motion.skeleton, motion.time_s, settings)
     alone = solve.fit_frames(solve.pose_problem(y, w, motion.skeleton), SolveConfig())
     np.testing.assert_allclose(fit.frames.position, alone.position, atol=1e-6)
@@ -140,7 +140,7 @@ def test_under_great_smoothness_a_free_point_moves_on_a_parabola():
     skeleton = Skeleton("point", ("p",), (-1,), bone_length_m=np.zeros(0))
     time_s = np.cumsum(np.random.default_rng(0).uniform(0.02, 0.05, 80))
     y = np.random.default_rng(1).normal(size=(80, 1, 1, 3))
-    settings = SolveConfig(smoothness=1e4, smoothness_order=3, robust=False)
+    settings = SolveConfig(temporal="trajectory", smoothness=1e4, smoothness_order=3, robust=False)
     fit = fit_take(y, np.ones((80, 1, 1)), skeleton, time_s, settings)
     powers = np.vander(time_s, 3)
     parabola = powers @ np.linalg.lstsq(powers, y[:, 0, 0], rcond=None)[0]
@@ -190,7 +190,7 @@ def test_a_longer_gap_is_bridged_if_asked(motion):
     y, w = observed(motion)
     foot = motion.skeleton.joint_index("FootRight")
     hide(y, w, slice(100, 130), [foot])
-    settings = SolveConfig(max_gap_s=1.1)
+    settings = SolveConfig(temporal="trajectory", max_gap_s=1.1)
     fit = fit_take(y, w, motion.skeleton, motion.time_s, settings)
     assert (fit.frames.status[100:130, foot] == JointStatus.INTERPOLATED).all()
     assert any("gaps of at most 1.1 s" in finding.what for finding in fit.findings)
@@ -209,7 +209,7 @@ def test_a_joint_no_source_knows_is_carried_smoothly_by_bones(motion):
 def test_frames_before_a_long_break_do_not_touch_those_after(motion):
     y, w = observed(motion)
     hide(y, w, slice(100, 140), range(20))
-    settings = SolveConfig(smoothness=1e-6, robust=False)
+    settings = SolveConfig(temporal="trajectory", smoothness=1e-6, robust=False)
     whole = fit_take(y, w, motion.skeleton, motion.time_s, settings).frames
     assert (whole.frame_status[100:140] == FrameStatus.NO_DATA).all()
     after = slice(140, 300)
@@ -256,7 +256,7 @@ def test_a_bone_of_length_zero_makes_one_point_of_two_joints():
     k = skeleton.bones.index((wrist, hand))
     length[k] = 0.0
     y, w = observed(motion)
-    settings = SolveConfig(smoothness=1e-25, robust=False)
+    settings = SolveConfig(temporal="trajectory", smoothness=1e-25, robust=False)
     bones = skeleton.with_lengths(length)
     fit = fit_take(y, w, bones, motion.time_s, settings).frames
     np.testing.assert_array_equal(fit.position[:, hand], fit.position[:, wrist])
