@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fitpipe import calibrate, solve
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray
-from fitpipe.config import CalibrateConfig, FitConfig, config_text, make_config
+from fitpipe.config import CalibrateConfig, FitConfig, config_sha256, config_text, make_config
 from fitpipe.errors import RecordError
 from fitpipe.mapping import MarkerSet, map_take
 from fitpipe.records import (
@@ -371,8 +371,12 @@ def _flips(flipped: BoolArray, takes: Sequence[Take]) -> list[Finding]:
 
 def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
     """What it takes to make the fit again."""
+    text = config_text(settings)
     return {
-        "config": config_text(settings),
+        "config": text,
+        "config_sha256": config_sha256(text),
+        "command": "",  # a command line tells its own
+        "seed": None,  # nothing in a fit is drawn at random
         "inputs": [
             {
                 "source": take.source,

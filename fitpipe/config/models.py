@@ -38,31 +38,6 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class TakesConfig(Section):
-    """Which files are takes, and how they are to be read."""
-
-    pattern: str = Field(
-        description="Files, as a path with named fields: 'takes/{take}_{source}.csv'. Files that "
-        "differ only in {source} belong to one take. Relative to the config file."
-    )
-    units: str | None = Field(None, description="Length unit of the files, if not as they claim.")
-    up: str | None = Field(
-        None, description="Axis that points up in the files ('z'); turned to +Y. Default: as is."
-    )
-    rate_hz: Positive | None = Field(
-        None, description="Frames per second, where it overrides what the files say."
-    )
-    body: str | None = Field(
-        None, description="Which person, where the files hold several. Default: there is one."
-    )
-    subject: str | None = Field(
-        None, description="Whose labels, where files have several subjects ('Anna:LASI')."
-    )
-    markerset: str | None = Field(
-        None, description="Preset or TOML file that leads labels to joints. Default: by name."
-    )
-
-
 class SkeletonConfig(Section):
     """Which joints and bones are fitted."""
 
@@ -229,14 +204,3 @@ class FitConfig(Section):
     calibrate: CalibrateConfig = CalibrateConfig()
     weights: WeightsConfig = WeightsConfig()
     solve: SolveConfig = SolveConfig()
-
-
-class RunConfig(FitConfig):
-    """A run over many takes: the fit's settings, the takes and the output."""
-
-    takes: TakesConfig
-    output: OutputConfig
-
-    def fit_config(self) -> FitConfig:
-        """The part that decides the numbers of a fit."""
-        return FitConfig(**{name: getattr(self, name) for name in FitConfig.model_fields})

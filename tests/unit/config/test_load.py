@@ -52,7 +52,7 @@ def test_all_faults_come_at_once(tmp_path):
     with pytest.raises(ConfigError) as caught:
         load_run_config(written(tmp_path, text))
     faults = "\n".join(caught.value.faults)
-    for part in ("[takes] pattern: is missing", "[output]: is missing", "got -1", "'maybe'"):
+    for part in ("[takes]: expected one of pattern", "[output]: is missing", "got -1", "'maybe'"):
         assert part in faults
 
 
