@@ -125,7 +125,8 @@ def fit(
         residual=solve.residuals(frames.position, posed.observation_m),
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
-        provenance=_provenance(takes, settings),
+        provenance=_provenance(takes, settings)
+        | {"given": _given(skeleton, markerset, subject, bone_length_m, weight)},
         log=(*posed.log, *noticed, *_contradictions(frames.frame_status)),
     )
 
@@ -369,6 +370,24 @@ def _flips(flipped: BoolArray, takes: Sequence[Take]) -> list[Finding]:
     return findings
 
 
+def _given(
+    skeleton: object, markerset: object, subject: object, bone_length_m: object, weight: object
+) -> dict[str, str]:
+    """What the caller gave beside takes and config; text as it is, else only its type."""
+    given = {
+        "skeleton": skeleton,
+        "markerset": markerset,
+        "subject": subject,
+        "bone_length_m": bone_length_m,
+        "weight": weight,
+    }
+    return {
+        name: str(value) if isinstance(value, str | Path) else f"<{type(value).__name__}>"
+        for name, value in given.items()
+        if value is not None
+    }
+
+
 def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
     """What it takes to make the fit again."""
     text = config_text(settings)
@@ -384,6 +403,7 @@ def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
                 "sha256": take.origin.sha256,
                 "format": take.origin.format,
                 "unit": take.origin.unit,
+                "asked": dict(take.origin.asked),
             }
             for take in takes
         ],

@@ -184,7 +184,6 @@ class _Child:
             name = f"signal {-code}"
         return f"was ended by {name}{_MEANING.get(name, '')}"
 
-
     def _tell_last_words(self) -> None:
         if self._errors.closed:
             return

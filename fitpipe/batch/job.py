@@ -78,7 +78,9 @@ class TakeJob(Section):
         """The take as a config that ``fitpipe run`` takes, but for the output's folder."""
         takes: dict[str, Any] = {"subject": self.subject, "markerset": self.markerset}
         rows = [
-            {"take": self.name} | file.model_dump(mode="json", exclude_none=True)
+            {"take": self.name}
+            | file.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+            | {"path": str(Path(file.path).absolute())}
             for file in self.files
         ]
         takes = {key: value for key, value in takes.items() if value is not None} | {"file": rows}
@@ -86,7 +88,7 @@ class TakeJob(Section):
         return tomli_w.dumps(table)
 
 
-def job_from_text(text: str, *, name: str, output: Path) -> TakeJob:
+def job_from_text(text: str, *, output: Path) -> TakeJob:
     """The job whose `TakeJob.config_text` is ``text``.
 
     Raises
@@ -97,8 +99,10 @@ def job_from_text(text: str, *, name: str, output: Path) -> TakeJob:
     try:
         table = tomllib.loads(text)
         takes = table.pop("takes")
-        rows = [{k: v for k, v in row.items() if k != "take"} for row in takes.pop("file")]
-    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError) as error:
+        rows = takes.pop("file")
+        name = rows[0]["take"]
+        files = [{k: v for k, v in row.items() if k != "take"} for row in rows]
+    except (tomllib.TOMLDecodeError, LookupError, AttributeError, TypeError) as error:
         raise ConfigError(
             f"the config in it names no files ({error})",
             path=output,
@@ -106,7 +110,7 @@ def job_from_text(text: str, *, name: str, output: Path) -> TakeJob:
         ) from error
     return make_config(
         TakeJob,
-        {"name": name, "files": rows, "fit": table, "output": str(output), **takes},
+        {"name": name, "files": files, "fit": table, "output": str(output), **takes},
         path=output,
     )
 

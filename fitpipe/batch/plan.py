@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from fitpipe.config import (
     override_tables,
     varied,
 )
+from fitpipe.config.layers import tidy_path
 from fitpipe.errors import ConfigError
 
 _READING: Final = tuple(ReadingConfig.model_fields)
@@ -160,4 +162,10 @@ def _file(row: FileRow, takes: TakesConfig) -> TakeFile:
     """A row, with what it leaves open as the config says."""
     own = {key: getattr(row, key) for key in _READING}
     reading = {k: getattr(takes, k) if value is None else value for k, value in own.items()}
-    return TakeFile(source=row.source, path=str(Path(row.path).absolute()), **reading)
+    path = Path(row.path).absolute()
+    return TakeFile(source=row.source, path=str(_tidy_folder(path.parent) / path.name), **reading)
+
+
+@cache
+def _tidy_folder(folder: Path) -> Path:
+    return Path(tidy_path(folder))

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def read_sources(job: TakeJob) -> list[Take]:
     """Read every source of a take; a file that holds several gives each of them.
 
-    A source is called as the job says, else as the file does, or by its path where two would have
-    the same name (a/x.csv and b/x.csv).
+    A source is called as the job says, else as the file does.
 
     Raises
     ------
@@ -40,11 +39,7 @@ def read_sources(job: TakeJob) -> list[Take]:
         elif file.source:
             inside = [replace(take, source=f"{file.source}/{take.source}") for take in inside]
         takes += inside
-    names = [take.source for take in takes]
-    return [
-        replace(take, source=take.origin.path) if names.count(take.source) > 1 else take
-        for take in takes
-    ]
+    return takes
 
 
 def fit_take(job: TakeJob, *, progress: Progress | None = None) -> Fit:

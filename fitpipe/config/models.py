@@ -152,6 +152,7 @@ class SolveConfig(Section):
         description="Weight s of the integral of the squared derivative over time against the sum "
         "of squared distances, in seconds^(2 smoothness_order - 1), for all joints. Default: "
         "chosen for every joint, such that held-out observations are predicted best.",
+        examples=[1e-6],
     )
     smoothness_order: Literal[2, 3] = Field(
         3, description="Which derivative is kept small: 2 = acceleration, 3 = jerk."
@@ -191,7 +192,9 @@ class SolveConfig(Section):
 class OutputConfig(Section):
     """Where results go."""
 
-    folder: str = Field(description="Folder for the .h5 files. Relative to the config file.")
+    folder: str = Field(
+        description="Folder for the .h5 files. Relative to the config file.", examples=["results"]
+    )
     compression: Annotated[int, Field(ge=0, le=9)] = Field(
         4, description="gzip level of the datasets; 0 writes them plain."
     )

@@ -14,15 +14,23 @@ Count = Annotated[int, Field(ge=0)]
 class ReadingConfig(Section):
     """How a file is to be read, where it does not say so itself."""
 
-    units: str | None = Field(None, description="Length unit of the files, if not as they claim.")
+    units: str | None = Field(
+        None, description="Length unit of the files, if not as they claim.", examples=["mm"]
+    )
     up: str | None = Field(
-        None, description="Axis that points up in the files ('z'); turned to +Y. Default: as is."
+        None,
+        description="Axis that points up in the files; turned to +Y. Default: as is.",
+        examples=["z"],
     )
     rate_hz: Positive | None = Field(
-        None, description="Frames per second, where it overrides what the files say."
+        None,
+        description="Frames per second, where it overrides what the files say.",
+        examples=[30.0],
     )
     body: str | None = Field(
-        None, description="Which person, where the files hold several. Default: there is one."
+        None,
+        description="Which person, where the files hold several. Default: there is one.",
+        examples=["0"],
     )
 
 
@@ -45,23 +53,35 @@ class TakesConfig(ReadingConfig):
         None,
         description="Folder that the pattern starts from. Relative to the config file. Default: "
         "the config file's.",
+        examples=["../recordings"],
     )
     pattern: str | None = Field(
         None,
         description="Files, as a path with named fields: 'takes/{take}_{source}.csv'. Files that "
         "differ only in {source} belong to one take.",
+        examples=["takes/{take}_{source}.csv"],
+        json_schema_extra={"x-fill-in": True},  # stands in a new config without a # in front
     )
     manifest: str | None = Field(
         None,
         description="CSV or TOML file that lists the takes' files instead. Relative to the config "
         "file.",
+        examples=["takes.csv"],
     )
-    file: list[FileRow] = Field([], description="The files listed in the config itself.")
+    file: list[FileRow] = Field(
+        [],
+        description="The files listed in the config itself, with the keys of a manifest's rows.",
+        examples=[[{"take": "walk", "source": "a", "path": "takes/walk_a.csv"}]],
+    )
     subject: str | None = Field(
-        None, description="Whose labels, where files have several subjects ('Anna:LASI')."
+        None,
+        description="Whose labels, where files have several subjects ('Anna:LASI').",
+        examples=["Anna"],
     )
     markerset: str | None = Field(
-        None, description="Preset or TOML file that leads labels to joints. Default: by name."
+        None,
+        description="Preset or TOML file that leads labels to joints. Default: by name.",
+        examples=["kinect25"],
     )
 
     @model_validator(mode="after")
@@ -83,14 +103,18 @@ class BatchConfig(Section):
         None,
         description="Processes that fit takes side by side; 0 fits them in the command's own "
         "process, where a crash ends the run. Default: one per core.",
+        examples=[4],
     )
     scheduler: str | None = Field(
         None,
         description="Dask scheduler whose workers fit the takes: 'tcp://host:8786', or 'local' "
         "for a cluster on this machine. Default: none.",
+        examples=["tcp://localhost:8786"],
     )
     take_timeout_s: Positive | None = Field(
-        None, description="Longest time for one take, after which it is given up. Default: none."
+        None,
+        description="Longest time for one take, after which it is given up. Default: none.",
+        examples=[600.0],
     )
 
 
