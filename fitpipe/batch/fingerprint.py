@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fitpipe.batch.job import TakeJob
+from fitpipe.config.layers import flat
 from fitpipe.errors import InputError
 
 Sha256 = Callable[[Path], str]
@@ -74,7 +75,8 @@ def identity(job: TakeJob, sha256: Sha256 = file_sha256) -> dict[str, Any]:
 def settings(job: TakeJob) -> dict[str, Any]:
     """The job's settings by dotted key, those that are None left out."""
     takes = {"takes": {"subject": job.subject, "markerset": job.markerset}}
-    return dict(_flat(takes | job.fit.model_dump(mode="json")))
+    table = takes | job.fit.model_dump(mode="json")
+    return {key: value for key, value in flat(table) if value is not None}
 
 
 def fingerprint(identity: Mapping[str, Any]) -> str:
@@ -132,12 +134,3 @@ def _by_content(key: str, value: Any, sha256: Sha256) -> Any:
         if source.is_file():
             return {"sha256": hashlib.sha256(source.read_bytes()).hexdigest()}
     return value
-
-
-def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        dotted = f"{above}.{key}" if above else key
-        if isinstance(value, Mapping):
-            yield from _flat(value, dotted)
-        elif value is not None:
-            yield dotted, value

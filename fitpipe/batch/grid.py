@@ -58,5 +58,12 @@ def write_grid(folder: Path, runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> N
     text = io.StringIO()
     table = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     table.writeheader()
-    table.writerows({k: "" if v != v else v for k, v in row.items()} for row in rows)
+    table.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
     write_atomically(folder / GRID, text.getvalue().encode("utf-8", "backslashreplace"))
+
+
+def _cell(value: Any) -> Any:
+    """As TOML and JSON write it; empty where there is no number."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value != value else value

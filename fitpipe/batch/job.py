@@ -151,12 +151,14 @@ def check_names(names: Sequence[str], places: Mapping[str, str]) -> None:
 
 
 def _fault(name: str) -> str:
-    if not name or name.startswith("."):
-        return "is empty" if not name else "starts with a dot"
-    if "\\" in name or Path(f"{name}.h5").name != f"{name}.h5":
-        return "leads to another folder"
+    if not name:
+        return "is empty"
     if _CONTROL.search(name):
         return "has characters that cannot be printed"
+    if "\\" in name or Path(f"{name}.h5").name != f"{name}.h5":
+        return "leads to another folder"
+    if name.startswith("."):
+        return "starts with a dot"
     if len(name.encode()) > _MOST_BYTES:
         return f"has {len(name.encode())} bytes, {_MOST_BYTES} are possible"
     return ""

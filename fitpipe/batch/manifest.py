@@ -6,12 +6,14 @@ import csv
 import io
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from fitpipe.config import FileRow, make_config
+from fitpipe.config import FileRow, ReadingConfig, make_config
 from fitpipe.config.layers import anchored
 from fitpipe.config.toml import read_text, read_toml, toml_value
 from fitpipe.errors import ConfigError, suggest
+
+COLUMNS: Final = ("take", "source", "path", "subject", *ReadingConfig.model_fields, "options")
 
 
 def read_manifest(path: str | Path) -> list[FileRow]:
@@ -52,7 +54,7 @@ def _toml_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
     if table or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         odd = ", ".join(table) or "file"
         raise ConfigError(
-            f"expected tables [[file]] with keys {', '.join(FileRow.model_fields)}",
+            f"expected tables [[file]] with keys {', '.join(COLUMNS)}",
             path=path,
             place=f"[{odd}]",
         )
@@ -87,7 +89,7 @@ def _csv_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _check_columns(path: Path, columns: list[str]) -> None:
-    known = list(FileRow.model_fields)
+    known = COLUMNS
     faults = [
         f"unknown column {name!r}; {suggest(name, known)}"
         for name in columns

@@ -25,7 +25,7 @@ from fitpipe.config import (
     override_tables,
     varied,
 )
-from fitpipe.config.layers import tidy_path
+from fitpipe.config.layers import flat, nested, tidy_path
 from fitpipe.errors import ConfigError
 
 _READING: Final = tuple(ReadingConfig.model_fields)
@@ -131,8 +131,20 @@ def _check_sources(listed: Mapping[str, list[FileRow]], place: str) -> None:
         subjects = {row.subject for row in rows if row.subject is not None}
         if len(subjects) > 1:
             faults.append(f"take {name!r} has several subjects: {', '.join(sorted(subjects))}")
+        faults += [f"take {name!r}: {fault}" for fault in _option_conflicts(rows)]
     if faults:
         raise ConfigError("takes that contradict themselves", place=place, faults=faults)
+
+
+def _option_conflicts(rows: list[FileRow]) -> list[str]:
+    """Settings that two rows of one take give different values."""
+    given: dict[str, Any] = {}
+    conflicts = []
+    for row in rows:
+        for key, value in flat(nested(row.options)):
+            if given.setdefault(key, value) != value:
+                conflicts.append(f"{key} is {given[key]!r} in one row and {value!r} in another")
+    return conflicts
 
 
 def _jobs(

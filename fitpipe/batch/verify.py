@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from fitpipe.batch.fingerprint import file_sha256
+from fitpipe.batch.fingerprint import file_sha256, identity
 from fitpipe.batch.job import TakeJob
 from fitpipe.batch.origin import job_of_output
-from fitpipe.errors import InputError
+from fitpipe.errors import BatchError, FitpipeError, InputError
 
 if TYPE_CHECKING:
     from fitpipe.pipeline import Progress
@@ -88,7 +88,10 @@ def verify(
         *_changed_inputs(job, before.provenance, path),
         *_changed_versions(before.provenance),
     )
-    now = fit_take(job, progress=progress)
+    try:
+        now = fit_take(job, progress=progress)
+    except FitpipeError as error:
+        raise BatchError(f"cannot be fitted again: {error}", path=path, faults=changed) from error
     differences, is_close = _differences(before, now, tolerance)
     verdict: Verdict = "within tolerance" if is_close else "different"
     if not differences:
@@ -98,19 +101,17 @@ def verify(
 
 def _changed_inputs(job: TakeJob, provenance: Mapping[str, Any], path: Path) -> list[str]:
     """Inputs with other bytes than the output was made from."""
-    known: dict[str, str] = {}
-    for row in provenance.get("inputs", []):
-        known.setdefault(Path(row["path"]).name, row["sha256"])
+    before = provenance.get("identity")
+    rows = before["inputs"] if isinstance(before, Mapping) else provenance.get("inputs", [])
     changed, gone = [], []
-    for file in job.files:
-        name = Path(file.path).name
+    for file, row in zip(job.files, rows, strict=True):
         try:
             now = file_sha256(Path(file.path))
         except InputError as error:
             gone.append(str(error))
             continue
-        if now != known.get(name):
-            changed.append(f"input {file.path}: was {known.get(name)}, is {now}")
+        if now != row["sha256"]:
+            changed.append(f"input {file.path}: was {row['sha256']}, is {now}")
     if gone:
         raise InputError(
             "cannot be made again without its inputs",
@@ -118,8 +119,7 @@ def _changed_inputs(job: TakeJob, provenance: Mapping[str, Any], path: Path) -> 
             faults=gone,
             hint="give the folder they are in now with --inputs",
         )
-    before, now_named = provenance.get("identity"), _named_files(job)
-    for key, sha256 in now_named.items():
+    for key, sha256 in _named_files(job).items():
         was = before.get("config", {}).get(key) if isinstance(before, Mapping) else None
         if isinstance(was, Mapping) and was.get("sha256") != sha256:
             changed.append(f"{key}: the file it names was {was.get('sha256')}, is {sha256}")
@@ -128,8 +128,6 @@ def _changed_inputs(job: TakeJob, provenance: Mapping[str, Any], path: Path) -> 
 
 def _named_files(job: TakeJob) -> dict[str, str]:
     """Hashes of presets and files that the settings name."""
-    from fitpipe.batch.fingerprint import identity
-
     config = identity(job)["config"]
     return {key: value["sha256"] for key, value in config.items() if isinstance(value, dict)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -97,6 +97,16 @@ def nested(settings: Mapping[str, Any], within: Mapping[str, Any] | None = None)
             value = merged(there if isinstance(there, dict) else {}, value)
         inner[name] = value
     return result
+
+
+def flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of tables within tables, with its dotted key."""
+    for key, value in table.items():
+        dotted = f"{above}.{key}" if above else key
+        if isinstance(value, Mapping):
+            yield from flat(value, dotted)
+        else:
+            yield dotted, value
 
 
 def anchored(value: Any, folder: Path, key: str = "") -> Any:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Any
 
-from fitpipe.config.layers import merged, nested
+from fitpipe.config.layers import flat, merged, nested
 from fitpipe.config.load import make_config
 from fitpipe.config.models import FitConfig
 from fitpipe.config.run import OverrideConfig, ReadingConfig, RunConfig
@@ -134,17 +134,13 @@ def _check_keys(table: Mapping[str, Any], place: str) -> None:
                 )
 
 
-def _axes(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, list[Any]]]:
-    for key, value in table.items():
-        dotted = f"{above}.{key}" if above else key
-        if isinstance(value, Mapping):
-            yield from _axes(value, dotted)
-        elif isinstance(value, list) and value:
-            yield dotted, value
-        else:
+def _axes(table: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    for key, value in flat(table):
+        if not isinstance(value, list) or not value:
             raise ConfigError(
-                f"{dotted}: expected a list of one or more values, got {value!r}", place="[grid]"
+                f"{key}: expected a list of one or more values, got {value!r}", place="[grid]"
             )
+        yield key, value
 
 
 def _short(keys: list[str]) -> dict[str, str]:
