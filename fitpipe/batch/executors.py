@@ -50,6 +50,8 @@ def n_cores() -> int:
 
 def fit_here(jobs: Sequence[TakeJob], *, report: Report | None = None) -> Fitted:
     """Fit one take after the other in this process; a crash in C code ends it."""
+    if not jobs:
+        return  # before the solver is imported
     from fitpipe.batch.take import run_take
     from fitpipe.pipeline import load_kernels
 

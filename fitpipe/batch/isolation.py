@@ -41,6 +41,7 @@ _THREADS: Final = (  # how many threads the libraries below numpy and scipy star
     "NUMBA_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+_DYING_S: Final = 2.0
 _LAST_WORDS: Final = 4096  # bytes
 _MEANING: Final = {
     "SIGKILL": ": by hand, or because memory ran out",
@@ -172,8 +173,11 @@ class _Child:
 
     def buried(self) -> str:
         """How the process ended; its last words go to the log."""
-        self.kill()  # it may have closed its output and live on
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_DYING_S)
+        except subprocess.TimeoutExpired:
+            self.kill()  # it has closed its output and lives on
+            code = self._process.wait()
         with self._guard:
             self._tell_last_words()
         if code >= 0:

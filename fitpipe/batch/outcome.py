@@ -77,13 +77,12 @@ class Outcome:
         """The outcome of a take that an error ended."""
         from fitpipe.errors import FitpipeError
 
-        if isinstance(error, FitpipeError):
-            text = str(error)
-        elif isinstance(error, MemoryError):
-            text = f"out of memory ({error})" if str(error) else "out of memory"
-        else:
-            text = f"internal error: {type(error).__name__}: {error}"
-        return cls(take, "failed", error_class=type(error).__name__, error=text, **more)
+        kind, text = type(error).__name__, str(error)
+        if isinstance(error, MemoryError):
+            kind, text = "MemoryError", f"out of memory ({text})" if text else "out of memory"
+        elif not isinstance(error, FitpipeError):
+            text = f"internal error: {kind}: {text}"
+        return cls(take, "failed", error_class=kind, error=text, **more)
 
     @classmethod
     def of_fit(cls, fit: Fit, **more: Any) -> Outcome:

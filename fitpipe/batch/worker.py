@@ -13,6 +13,7 @@ import os
 import queue
 import sys
 import threading
+import traceback
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,8 +29,12 @@ def main() -> None:
     jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
     loaded: set[str] = set()
-    while True:
-        _serve(json.loads(jobs.get()), answers, loaded)
+    try:
+        while True:
+            _serve(json.loads(jobs.get()), answers, loaded)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)  # at once: the other thread waits for a line of input
 
 
 def _serve(request: dict[str, Any], answers: IO[str], loaded: set[str]) -> None:
