@@ -6,16 +6,17 @@ not the Dask worker. If a Dask worker itself dies, its scheduler gives the take 
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fitpipe.batch.executors import Fitted, n_cores, outcomes
-from fitpipe.batch.isolation import Worker, fit_isolated
+from fitpipe.batch.isolation import Report, Worker, fit_isolated
 from fitpipe.batch.job import TakeJob
 from fitpipe.batch.lock import has_lease
 from fitpipe.batch.outcome import Outcome
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from distributed import Client
 
 LOCAL: Final = "local"
-_CONNECT_S: Final = 30.0
+_CONNECT_S: Final = 10.0
 _WINDOW: Final = 1000  # takes the scheduler knows of at a time
 _own = threading.local()
 
 
-def fit_on_dask(jobs: Sequence[TakeJob], settings: BatchConfig) -> Fitted:
-    """Fit takes on the scheduler that ``settings.scheduler`` names, or on one of our own.
+@contextmanager
+def connected(settings: BatchConfig, lease: Path, run: str) -> Iterator[Client]:
+    """A client of the scheduler that ``settings.scheduler`` names, or of one of our own.
 
     Raises
     ------
@@ -55,7 +57,7 @@ def fit_on_dask(jobs: Sequence[TakeJob], settings: BatchConfig) -> Fitted:
                     n_workers=n_workers,
                     threads_per_worker=1,
                     dashboard_address=None,
-                    silence_logs=50,
+                    silence_logs=logging.CRITICAL,
                 )
             )
         try:
@@ -65,13 +67,26 @@ def fit_on_dask(jobs: Sequence[TakeJob], settings: BatchConfig) -> Fitted:
                 f"the Dask scheduler {address} cannot be reached ({error})",
                 hint="start one with: dask scheduler; its first lines tell the address",
             ) from error
-        _check_workers(client, jobs[0])
-        pool = client.get_executor(pure=False)
-        stack.callback(pool.shutdown, wait=False)
-        call = partial(_fit_on_worker, timeout_s=settings.take_timeout_s)
-        # one core for each: how many takes share a machine was said when its workers were started
-        alone = [job.model_copy(update={"threads": 1}) for job in jobs]
+        _check_workers(client, lease, run)
+        yield client
+
+
+def fit_on_dask(
+    client: Client,
+    settings: BatchConfig,
+    jobs: Sequence[TakeJob],
+    report: Report | None = None,
+) -> Fitted:
+    """Fit takes on the workers of a scheduler; nothing is reported of a take under way."""
+    del report
+    pool = client.get_executor(pure=False)
+    call = partial(_fit_on_worker, timeout_s=settings.take_timeout_s)
+    # one core for each: how many takes share a machine was said when its workers were started
+    alone = [job.model_copy(update={"threads": 1}) for job in jobs]
+    try:
         yield from outcomes(pool, call, alone, window=_WINDOW)
+    finally:
+        pool.shutdown(wait=False)
 
 
 def _fit_on_worker(job: TakeJob, *, timeout_s: float | None) -> Outcome:
@@ -81,10 +96,10 @@ def _fit_on_worker(job: TakeJob, *, timeout_s: float | None) -> Outcome:
     return fit_isolated(_own.worker, job, timeout_s=timeout_s)
 
 
-def _check_workers(client: Client, job: TakeJob) -> None:
+def _check_workers(client: Client, lease: Path, run: str) -> None:
     """Make sure that workers run this fitpipe and see the output folder; waits for the first."""
     client.wait_for_workers(1)
-    found = client.run(_probe, job.lease, job.run)
+    found = client.run(_probe, str(lease), run)
     ours = version("fitpipe")
     faults = [
         f"worker {worker} has fitpipe {theirs}, this is {ours}"
@@ -92,7 +107,7 @@ def _check_workers(client: Client, job: TakeJob) -> None:
         if theirs != ours
     ]
     faults += [
-        f"worker {worker} does not see the folder {Path(job.lease).parent.parent}"
+        f"worker {worker} does not see the folder {lease.parent.parent}"
         for worker, (_, sees) in found.items()
         if not sees
     ]
@@ -106,4 +121,4 @@ def _check_workers(client: Client, job: TakeJob) -> None:
 
 
 def _probe(lease: str, run: str) -> tuple[str, bool]:
-    return version("fitpipe"), not lease or has_lease(Path(lease), run)
+    return version("fitpipe"), has_lease(Path(lease), run)

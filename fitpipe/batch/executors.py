@@ -1,7 +1,7 @@
 """Who fits the takes: this process, workers on this machine, or the workers of a Dask scheduler.
 
 All of them do the same with a job (`fitpipe.batch.take.run_take`), so results are the same bit for
-bit. Each yields outcomes as takes end; closed early, it ends what is under way.
+bit. Each is a generator of outcomes as takes end; closed early, it ends what is under way.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from fitpipe.batch.isolation import Report, Worker, fit_isolated
@@ -22,22 +23,39 @@ from fitpipe.config import BatchConfig
 from fitpipe.errors import BatchError
 
 Fitted = Generator[tuple[TakeJob, Outcome], None, None]
+FitAll = Callable[[Sequence[TakeJob], Report | None], Fitted]
 
 _POLL_S: Final = 0.5  # Windows delivers no Ctrl-C to a thread that waits without end
 
 
-def fit_all(
-    jobs: Sequence[TakeJob], settings: BatchConfig, *, report: Report | None = None
-) -> Fitted:
-    """Fit all takes as the config says: see `BatchConfig`."""
-    if settings.scheduler:
-        from fitpipe.batch.cluster import fit_on_dask
+@contextmanager
+def executor(n_jobs: int, settings: BatchConfig, lease: Path, run: str) -> Iterator[FitAll]:
+    """What fits takes as the config says, ready to begin; see `BatchConfig`.
 
-        return fit_on_dask(jobs, settings)
-    n_workers = min(n_cores() if settings.workers is None else settings.workers, len(jobs))
+    Parameters
+    ----------
+    n_jobs : int
+        How many takes there are.
+    settings : BatchConfig
+    lease, run : Path and str
+        As in the jobs.
+
+    Raises
+    ------
+    FitpipeError
+        A cluster was asked for that cannot do the work.
+    """
+    if settings.scheduler and n_jobs:
+        from fitpipe.batch.cluster import connected, fit_on_dask
+
+        with connected(settings, lease, run) as client:
+            yield partial(fit_on_dask, client, settings)
+        return
+    n_workers = min(n_cores() if settings.workers is None else settings.workers, n_jobs)
     if n_workers == 0:  # asked for, or nothing to do
-        return fit_here(jobs, report=report)
-    return fit_in_processes(jobs, n_workers, timeout_s=settings.take_timeout_s, report=report)
+        yield fit_here
+    else:
+        yield partial(fit_in_processes, n_workers, timeout_s=settings.take_timeout_s)
 
 
 def n_cores() -> int:
@@ -48,7 +66,7 @@ def n_cores() -> int:
         return os.cpu_count() or 1
 
 
-def fit_here(jobs: Sequence[TakeJob], *, report: Report | None = None) -> Fitted:
+def fit_here(jobs: Sequence[TakeJob], report: Report | None = None) -> Fitted:
     """Fit one take after the other in this process; a crash in C code ends it."""
     if not jobs:
         return  # before the solver is imported
@@ -62,11 +80,11 @@ def fit_here(jobs: Sequence[TakeJob], *, report: Report | None = None) -> Fitted
 
 
 def fit_in_processes(
-    jobs: Sequence[TakeJob],
     n_workers: int,
+    jobs: Sequence[TakeJob],
+    report: Report | None = None,
     *,
     timeout_s: float | None = None,
-    report: Report | None = None,
 ) -> Fitted:
     """Fit takes side by side, each thread of this process having a worker process of its own."""
     threads = max(1, n_cores() // n_workers)

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fitpipe.batch.executors import fit_all
+from fitpipe.batch.executors import executor
 from fitpipe.batch.grid import write_grid
 from fitpipe.batch.hashes import InputHashes
 from fitpipe.batch.interrupt import Interrupts
@@ -121,24 +121,27 @@ def run(
         hashes = InputHashes(lease.with_name("hashes.json"))
         items = survey(plan, force=force, hashes=hashes)
         hashes.save()
-        book = _Book(plan, items)
-        if begun:
-            begun(items)
-        try:
-            yield from book.kept
-            owned = {"lease": str(lease), "run": name}
-            todo = [job.model_copy(update=owned) for job in book.todo]
-            # without takes no cluster is asked
-            executor = settings if todo else BatchConfig(workers=0)
-            with closing(fit_all(todo, executor, report=report)) as fitted:
-                for job, outcome in fitted:
-                    with interrupts.held_off():
-                        ended = book.enter(job, outcome)
-                    yield ended
-        finally:
-            for folder in folders:
-                sweep_parts(folder)
-            book.close()
+        todo = [
+            item.job.model_copy(update={"lease": str(lease), "run": name})
+            for item in items
+            if item.standing.kind != "done"
+        ]
+        # a cluster that cannot be reached leaves the summary as it is
+        with executor(len(todo), settings, lease, name) as fit_all:
+            book = _Book(plan, items)
+            if begun:
+                begun(items)
+            try:
+                yield from book.kept
+                with closing(fit_all(todo, report)) as fitted:
+                    for job, outcome in fitted:
+                        with interrupts.held_off():
+                            ended = book.enter(job, outcome)
+                        yield ended
+            finally:
+                for folder in folders:
+                    sweep_parts(folder)
+                book.close()
 
 
 class _Book:
@@ -152,7 +155,6 @@ class _Book:
         self.kept = [
             Ended(item.run, item.standing.outcome) for item in items if item.standing.kind == "done"
         ]
-        self.todo = [item.job for item in items if item.standing.kind != "done"]
         for run in plan.runs:
             summary = Summary(run.folder, [job.name for job in run.jobs])
             summary.begin(self._rows[job.output] for job in run.jobs)

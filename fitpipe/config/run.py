@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fitpipe.config.models import FitConfig, OutputConfig, Positive, Section
 
@@ -96,6 +97,12 @@ class TakesConfig(ReadingConfig):
         return self
 
 
+def _check_scheduler(value: object) -> object:
+    if value is None or (isinstance(value, str) and re.fullmatch(r"local|(\w+://)?.+:\d+", value)):
+        return value
+    raise ValueError(f"expected 'local' or an address such as 'tcp://host:8786', got {value!r}")
+
+
 class BatchConfig(Section):
     """How a run is carried out; has no influence on any result."""
 
@@ -105,7 +112,7 @@ class BatchConfig(Section):
         "process, where a crash ends the run. Default: one per core.",
         examples=[4],
     )
-    scheduler: str | None = Field(
+    scheduler: Annotated[str | None, BeforeValidator(_check_scheduler)] = Field(
         None,
         description="Dask scheduler whose workers fit the takes: 'tcp://host:8786', or 'local' "
         "for a cluster on this machine. Default: none.",
