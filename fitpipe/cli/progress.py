@@ -99,6 +99,8 @@ class TakeBars:
         with self._guard:
             key = str(Path(job.output).with_name(job.name))
             if key not in self._bars:
+                if done >= total:
+                    return  # a take so short needs no bar
                 self._overall.set_description("takes")
                 if len(self._bars) >= _MOST_BARS:
                     return
