@@ -20,7 +20,7 @@ from fitpipe.batch.isolation import Report, Worker, fit_isolated
 from fitpipe.batch.job import TakeJob
 from fitpipe.batch.outcome import Outcome
 from fitpipe.config import BatchConfig
-from fitpipe.errors import BatchError
+from fitpipe.errors import BatchError, WorkerLostError
 
 Fitted = Generator[tuple[TakeJob, Outcome], None, None]
 FitAll = Callable[[Sequence[TakeJob], Report | None], Fitted]
@@ -192,4 +192,5 @@ def _outcome(future: Future[Outcome], job: TakeJob) -> Outcome:
         ) from None
     except Exception as error:
         # what the pool itself could not do for a take, such as a Dask worker that died too often
-        return Outcome.failed(job.name, error, attempts=1)
+        lost = WorkerLostError(f"given up: {type(error).__name__}: {error}")
+        return Outcome.failed(job.name, lost, attempts=1)
