@@ -127,6 +127,7 @@ def fit(
         calibration=posed.calibration,
         provenance=_provenance(takes, settings),
         log=(*posed.log, *noticed, *_contradictions(frames.frame_status)),
+        observation=posed.observation_m.astype(np.float32),
     )
 
 

@@ -152,6 +152,7 @@ def _fit(name: str, variables: tuple[Variable, ...]) -> Fit:
         calibration=_calibration(values),
         provenance=provenance,
         log=_log(values),
+        observation=values.get("observation"),
     )
 
 

@@ -22,7 +22,7 @@ SCHEMA_VERSION: Final = 1
 SCHEMA: Final = f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
 CONVENTIONS: Final = "CF-1.11"
 
-Kind = Literal["float64", "int64", "uint8", "text", "json"]
+Kind = Literal["float64", "float32", "int64", "uint8", "text", "json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Entry:
     name : str
         With its group in front.
     dims : tuple of str
-    kind : {"float64", "int64", "uint8", "text", "json"}
+    kind : {"float64", "float32", "int64", "uint8", "text", "json"}
     units, long_name, comment : str
     value : callable
         Takes the Fit, returns the values; None where this fit has none.
@@ -181,6 +181,12 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     Entry(
         "noise", (_S, _J), "float64", "m", "standard deviation of the source's noise on one axis",
         attrgetter("noise"), "Measured on the take. NaN where there are too few samples.",
+    ),
+    Entry(
+        "observation", (_T, _S, _J, "space"), "float32", "m", "what the source saw",
+        attrgetter("observation"),
+        "On the reference source's clock and in its frame. NaN where it saw nothing and where its "
+        "sample jumped off its track (doubt). Left out by the first fitpipe.",
     ),
     Entry(
         "residual", (_T, _S, _J), "float64", "m",

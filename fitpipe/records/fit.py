@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray, frozen
 from fitpipe.errors import require_extra
@@ -68,6 +69,9 @@ class Fit:
         What it takes to make the fit again: config, inputs and their hashes, versions.
     log : tuple of Finding
         What readers repaired and what the stages noticed.
+    observation : ndarray of float32, shape (time, source, joint, xyz), metres, optional
+        What each source saw, on the reference source's clock and in its frame; NaN where it saw
+        nothing or its sample jumped off its track. None where the file is of an earlier fitpipe.
 
     Raises
     ------
@@ -95,6 +99,7 @@ class Fit:
     calibration: Calibration
     provenance: Mapping[str, Any] = field(default_factory=dict)
     log: tuple[Finding, ...] = ()
+    observation: npt.NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         faults = Faults(f"fit {self.name!r}")
@@ -115,11 +120,14 @@ class Fit:
             "residual": (n_time, len(self.sources), n_joints),
             "disagreement": (n_time, n_joints),
         }
-        types = {
+        if self.observation is not None:
+            shapes["observation"] = (n_time, len(self.sources), n_joints, 3)
+        types: dict[str, npt.DTypeLike] = {
             "status": np.uint8,
             "frame_status": np.uint8,
             "doubt": np.uint8,
             "iterations": np.int64,
+            "observation": np.float32,
         }
         for name, shape in shapes.items():
             array = frozen(getattr(self, name), types.get(name, np.float64))
