@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fitpipe.output import load_fit
     from fitpipe.pipeline import fit
     from fitpipe.records import Doubt, Fit, FrameStatus, JointStatus, Skeleton, Take
-    from fitpipe.report import Comparison
+    from fitpipe.report import Comparison, plot
     from fitpipe.solve import Tracker
 
 __version__ = _version("fitpipe")
@@ -34,6 +34,7 @@ _HOMES = {
     "compare": "fitpipe.comparison",
     "fit": "fitpipe.pipeline",
     "load_fit": "fitpipe.output",
+    "plot": "fitpipe.report",
     "read_take": "fitpipe.io",
     "read_takes": "fitpipe.io",
 }
@@ -52,6 +53,7 @@ __all__ = [
     "compare",
     "fit",
     "load_fit",
+    "plot",
     "read_take",
     "read_takes",
 ]

@@ -14,6 +14,7 @@ from fitpipe.cli.compare_solvers import compare_solvers
 from fitpipe.cli.demo import demo
 from fitpipe.cli.fit import fit
 from fitpipe.cli.inspect import inspect
+from fitpipe.cli.report import report
 from fitpipe.cli.run import run
 from fitpipe.cli.simulate import simulate
 from fitpipe.errors import FitpipeError
@@ -46,7 +47,7 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run, calibrate, compare, simulate, compare_solvers):
+for command in (demo, inspect, fit, run, calibrate, compare, report, simulate, compare_solvers):
     app.command()(command)
 
 

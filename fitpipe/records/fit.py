@@ -250,6 +250,12 @@ class Fit:
 
         return save_fit(self, path, compression=compression)
 
+    def _repr_html_(self) -> str:
+        """A small summary, which notebooks show."""
+        from fitpipe.report import summary_html
+
+        return summary_html(self)
+
     def __repr__(self) -> str:
         return (
             f"<Fit {self.name!r}: {int(self.is_fitted.sum())} of {self.n_frames} frames fitted, "
