@@ -27,6 +27,7 @@ from fitpipe.report.series import (
 _N_BINS = 600
 _MAX_CELLS = 40_000  # of a map: more than this make the page heavy
 HEAT_LEVELS = 7
+LEAST_TOP_M = 1e-3  # an axis of less would magnify rounding
 
 
 class Tick(NamedTuple):
@@ -211,7 +212,7 @@ def heat_chart(fit: Fit) -> Chart:
     total = np.add.reduceat(np.nan_to_num(squares).sum(axis=1), edges, axis=0)
     rms = np.where(n > 0, np.sqrt(total / np.maximum(n, 1)), np.nan)
     top = quantile(rms, 0.99)
-    top = top if top > 0 else 1e-3
+    top = max(top, LEAST_TOP_M) if not np.isnan(top) else LEAST_TOP_M
     step = _round_up(top * 1e3 / HEAT_LEVELS)
     level = np.minimum(np.nan_to_num(rms) * 1e3 // step, HEAT_LEVELS - 1)
     codes: ByteArray = np.where(np.isnan(rms), 255, level).astype(np.uint8).T
@@ -325,11 +326,11 @@ def _top(values: FloatArray) -> tuple[float, float]:
     """End of an axis from 0, and the largest value if it lies far beyond (else 0)."""
     given = known(values)
     if not given.size or given.max() <= 0:
-        return 1e-3, 0.0
+        return LEAST_TOP_M, 0.0
     usual, peak = float(np.quantile(given, 0.98)), float(given.max())
-    if peak > 2.5 * usual > 0:
-        return 1.5 * usual, peak
-    return 1.05 * peak, 0.0
+    if peak > max(2.5 * usual, LEAST_TOP_M) and usual > 0:
+        return max(1.5 * usual, LEAST_TOP_M), peak
+    return max(1.05 * peak, LEAST_TOP_M), 0.0
 
 
 def _round_up(value: float) -> float:

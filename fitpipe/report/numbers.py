@@ -57,7 +57,7 @@ def mm(metres: float, digits: int = 1) -> str:
     if np.isnan(metres):
         return NOTHING
     if 0 < abs(metres) < 0.5e-3 * 10.0**-digits:
-        return f"{metres:.0e} m"
+        return f"{metres:.0e} m" if abs(metres) < 0.5e-6 else f"{metres * 1e3:.3f} mm"
     return f"{metres * 1e3:,.{digits}f} mm"
 
 

@@ -142,4 +142,4 @@ def _packed_steps(steps: npt.NDArray[np.int16]) -> str:
 
 def _packed(codes: npt.NDArray[np.uint8]) -> str:
     data = np.ascontiguousarray(codes, np.uint8).tobytes()
-    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(data, 6)).decode("ascii")

@@ -31,7 +31,7 @@ def line(x: FloatArray, y: FloatArray, kind: str) -> str:
     for a, b in _runs(~np.isnan(y)):
         points = " ".join(f"{_n(u)},{_n(v)}" for u, v in zip(x[a:b], y[a:b], strict=True))
         if b - a == 1:
-            points = f"{_n(x[a] - step / 2)},{_n(y[a])} {_n(x[a] + max(step / 2, 1))},{_n(y[a])}"
+            points = f"{_n(x[a] - step / 2)},{_n(y[a])} {_n(x[a] + max(step / 2, 4))},{_n(y[a])}"
         path.append(f"M{points}")
     return f'<path class="{kind}" d="{"".join(path)}"/>' if path else ""
 

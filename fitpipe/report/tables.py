@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from fitpipe.arrays import FloatArray
 from fitpipe.records import Doubt, Fit, JointStatus
 from fitpipe.report import svg
-from fitpipe.report.charts import Tick
+from fitpipe.report.charts import LEAST_TOP_M, Tick
 from fitpipe.report.numbers import (
     NOTHING,
     known,
@@ -71,7 +71,7 @@ def joint_table(fit: Fit) -> JointTable:
         [[quantile(fit.residual[:, s, j], 0.9) for j in range(n_joints)] for s in range(n_sources)]
     )
     given = known(high)
-    top = 1.05 * float(given.max()) if given.size and given.max() > 0 else 1e-3
+    top = max(1.05 * float(given.max()), LEAST_TOP_M) if given.size else LEAST_TOP_M
     worst = np.where(np.isnan(middle), -1.0, middle).max(axis=0)
     rate = _rate_hz(fit)
     rows = []
@@ -158,9 +158,9 @@ def bone_table(fit: Fit) -> BoneTable:
                 mm(lengths.length_m[k]),
                 f"{lengths.low_m[k] * 1e3:,.1f} – {lengths.high_m[k] * 1e3:,.1f}"
                 if is_measured
-                else NOTHING
-                if np.isnan(lengths.length_m[k])
-                else "given",
+                else "given"
+                if lengths.origin == "given"
+                else NOTHING,
                 f"{lengths.n_samples[k]:,}" if lengths.n_samples[k] else "–",
                 _strip(lengths.low_m[k], lengths.length_m[k], lengths.high_m[k], off[:, k], reach),
                 tuple(_before(s, before[s, k]) for s in range(len(fit.sources))),

@@ -71,8 +71,10 @@ def _seen_share(fit: Fit) -> float:
 def _length_interval_share(fit: Fit) -> float:
     lengths = fit.calibration.bone_lengths
     half = (lengths.high_m - lengths.low_m) / 2
-    is_long = lengths.length_m > 0  # of no length: two joints in one place
-    return largest(half[is_long] / lengths.length_m[is_long])
+    is_known = lengths.length_m > 0  # of no length: two joints in one place
+    if lengths.origin == "estimated":
+        is_known &= half > 0  # from one sample: nothing is known of its error
+    return largest(half[is_known] / lengths.length_m[is_known])
 
 
 def _doubted_share(fit: Fit) -> float:
