@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fitpipe.report import BatchRow, batch_page, fit_page, fitted_row
 
 BATCH_PAGE = "report.html"
 _SUMMARY = "summary.csv"
+_JOURNAL = "summary.jsonl"
 
 Progress = Callable[[int, int], None]
 
@@ -73,12 +75,15 @@ def report_folder(
         The folder holds no fits and no summary, or a page cannot be written.
     """
     files = {path.stem: path for path in sorted(folder.glob("*.h5"))}
-    told, remarks = _summary(folder / _SUMMARY)
+    told, remarks = _summary(folder)
     if not files and not told:
+        inner = sorted({path.parent.name for path in folder.glob("*/*.h5")})
         raise OutputError(
             f"holds no fits: expected .h5 files or {_SUMMARY}",
             path=folder,
-            hint="give the output folder of fitpipe run",
+            hint=f"give one of the folders in it: {', '.join(inner)}"
+            if inner
+            else "give the output folder of fitpipe run",
         )
     page = page or folder / BATCH_PAGE
     check_writable(page.parent)
@@ -98,10 +103,13 @@ def _row(
 ) -> BatchRow:
     """The row of one take; writes its page if it has a fit."""
     seconds = _number(told.get("seconds", ""))
-    if told.get("status") == "failed":
+    status = told.get("status")
+    if status == "failed":
         # a file of an earlier run may still lie there: it is not what this run made
         message = told.get("error") or "failed; the summary does not say why"
         return BatchRow(take, error=message, seconds=seconds)
+    if path is None and status == "pending":
+        return BatchRow(take, error="the run ended before it", is_pending=True)
     if path is None:
         message = f"{_SUMMARY} names this take, but its file {take}.h5 is not in the folder"
         return BatchRow(take, error=message, seconds=seconds)
@@ -116,18 +124,46 @@ def _row(
     return fitted_row(fit, limits, page=own.name, seconds=seconds)
 
 
-def _summary(path: Path) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Rows of a run's summary by take, whatever columns it has, and what is odd about it."""
+def _summary(folder: Path) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Rows of a run's summary by take, whatever columns it has, and what is odd about it.
+
+    The journal beside it, where there is one, knows more of a run that still goes on or was killed.
+    """
+    path = folder / _SUMMARY
     try:
         with path.open(newline="", encoding="utf-8", errors="replace") as file:
-            rows = list(csv.DictReader(file, restval=""))
+            table = list(csv.DictReader(file, restval=""))
     except FileNotFoundError:
-        return {}, [f"There is no {_SUMMARY} in the folder: takes that failed are not listed."]
+        table = []
+        odd = f"There is no {_SUMMARY} in the folder: takes that failed are not listed."
     except (OSError, csv.Error) as error:
-        return {}, [f"{_SUMMARY} cannot be read ({error}): takes that failed are not listed."]
-    if rows and "take" not in rows[0]:
-        return {}, [f"{_SUMMARY} has no column take: takes that failed are not listed."]
-    return {row["take"]: {k: v for k, v in row.items() if isinstance(v, str)} for row in rows}, []
+        table = []
+        odd = f"{_SUMMARY} cannot be read ({error}): takes that failed are not listed."
+    else:
+        odd = ""
+        if table and "take" not in table[0]:
+            table = []
+            odd = f"{_SUMMARY} has no column take: takes that failed are not listed."
+    rows = {row["take"]: {k: v for k, v in row.items() if isinstance(v, str)} for row in table}
+    rows |= _journal(folder / _JOURNAL)
+    return rows, [odd] if odd else []
+
+
+def _journal(path: Path) -> dict[str, dict[str, str]]:
+    """Rows of the journal; a line that is cut, the last of a run that was killed, is left out."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return {}
+    rows = {}
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and isinstance(row.get("take"), str):
+            rows[row["take"]] = {k: "" if v is None else str(v) for k, v in row.items()}
+    return rows
 
 
 def _number(text: str) -> float:

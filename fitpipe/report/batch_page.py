@@ -30,6 +30,8 @@ class BatchRow:
     take : str
     error : str
         Why there is no fit; empty if there is one.
+    is_pending : bool
+        There is no fit yet because the run did not come so far.
     page : str
         Address of the take's page; empty if there is none.
     seconds : float
@@ -46,6 +48,7 @@ class BatchRow:
 
     take: str
     error: str = ""
+    is_pending: bool = False
     page: str = ""
     seconds: float = float("nan")
     frames: int = 0
@@ -60,7 +63,9 @@ class BatchRow:
 
     @property
     def word(self) -> str:
-        """Its light as a word; ``failed`` without a fit."""
+        """Its light as a word; ``failed`` or ``pending`` without a fit."""
+        if self.is_pending:
+            return "pending"
         return "failed" if self.error else self.level.word
 
 
@@ -107,7 +112,7 @@ def batch_page(rows: Sequence[BatchRow], *, title: str, remarks: Sequence[str] =
         remarks=list(remarks),
         words=[
             (word, sum(row.word == word for row in rows))
-            for word in ("failed", "poor", "check", "good", NOTHING)
+            for word in ("failed", "pending", "poor", "check", "good", NOTHING)
         ],
         totals=_totals(rows),
     )
@@ -117,7 +122,7 @@ def _trouble(row: BatchRow) -> tuple[float, ...]:
     """The larger the worse: failures, then poor measures, then such to check, then the rms."""
     levels = [check.level for check in row.troubles]
     return (
-        float(bool(row.error)),
+        float(bool(row.error)) - 0.5 * row.is_pending,
         float(levels.count(Level.POOR)),
         float(levels.count(Level.CHECK)),
         float(np.nan_to_num(row.rms_m)),

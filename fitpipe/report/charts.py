@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -90,7 +89,7 @@ def time_ticks(fit: Fit) -> tuple[Tick, ...]:
 def residual_chart(fit: Fit) -> Chart:
     """Distance of every source's observations to the fit over time."""
     edges = bin_edges(fit.n_frames, _N_BINS)
-    x = _bin_x(edges, fit.n_frames)
+    x = bin_middles(edges, fit.n_frames)
     by_source = source_residual(fit)
     envelopes = [envelope(by_source[:, s], edges) for s in range(len(fit.sources))]
     highest = [e.high for e in envelopes]
@@ -284,39 +283,7 @@ def use_charts(fit: Fit) -> list[Chart]:
     return charts
 
 
-def line_chart(
-    title: str, values: FloatArray, fit: Fit, *, unit: str, names: Sequence[str]
-) -> Chart:
-    """Curves over time, shape (time, curve), on one axis."""
-    edges = bin_edges(fit.n_frames, _N_BINS)
-    x = _bin_x(edges, fit.n_frames)
-    given = known(values)
-    low, high = (float(given.min()), float(given.max())) if given.size else (0.0, 1.0)
-    margin = 0.05 * (high - low) or 0.5
-    low, high = low - margin, high + margin
-
-    def y(v: FloatArray) -> FloatArray:
-        return 100 * (high - v) / (high - low)
-
-    y_ticks = ticks(low, high, 3)
-    places = y(np.array(y_ticks))
-    body = [svg.segment(0, v, 1000, v, "grid") for v in places]
-    body += [
-        svg.line(x, y(envelope(curve, edges).mean), f"line s{c % 6}")
-        for c, curve in enumerate(values.T)
-    ]
-    return Chart(
-        title,
-        f"Line chart over time of {', '.join(names)}, from {low:.3g} to {high:.3g} {unit}.",
-        svg.drawing(1000, 100, body),
-        time_ticks(fit),
-        tuple(Tick(float(p), t) for p, t in zip(places, tick_texts(y_ticks), strict=True)),
-        legend=tuple(Key(f"line s{c % 6}", name) for c, name in enumerate(names)),
-        unit=unit,
-    )
-
-
-def _bin_x(edges: np.ndarray, n_frames: int) -> FloatArray:
+def bin_middles(edges: np.ndarray, n_frames: int) -> FloatArray:
     """Middle of every bin on an axis of 1000 units."""
     ends = np.append(edges[1:], n_frames)
     return np.asarray((edges + ends) * 500 / n_frames)

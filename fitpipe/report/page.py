@@ -16,6 +16,7 @@ from markupsafe import Markup
 from fitpipe.config import ReportConfig
 from fitpipe.records import Fit
 from fitpipe.report import charts, tables
+from fitpipe.report.angle_charts import angle_charts
 from fitpipe.report.numbers import count
 from fitpipe.report.player import json_for_script, player_data
 from fitpipe.report.verdict import Level, judge, overall
@@ -57,7 +58,7 @@ def fit_page(fit: Fit, limits: ReportConfig | None = None, *, back: str | None =
         joints=tables.joint_table(fit),
         bones=tables.bone_table(fit),
         sources=tables.source_table(fit),
-        angles=[],
+        angles=angle_charts(fit),
         provenance=_provenance(fit.provenance),
     )
 

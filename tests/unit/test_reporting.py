@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 import re
 
 import numpy as np
@@ -107,8 +108,28 @@ def test_pages_go_where_the_page_of_the_batch_goes(tmp_path):
 
 
 def test_a_folder_without_fits_is_refused(tmp_path):
-    with pytest.raises(OutputError, match="holds no fits"):
+    with pytest.raises(OutputError, match="holds no fits.*output folder of fitpipe run"):
         report_folder(tmp_path, limits=LIMITS)
+    planted(2).save(tmp_path / "exact" / "walk.h5")
+    with pytest.raises(OutputError, match="holds no fits.*one of the folders in it: exact"):
+        report_folder(tmp_path, limits=LIMITS)
+
+
+def test_the_journal_knows_more_than_the_summary_of_a_run_that_was_killed(tmp_path):
+    planted(2).save(tmp_path / "walk.h5")
+    summary(tmp_path, [{"take": name, "status": "pending"} for name in ("walk", "run", "hop")])
+    lines = [
+        {"take": "walk", "status": "fitted", "seconds": 2.5, "rms_after_m": None},
+        {"take": "run", "status": "failed", "error": "no frames"},
+    ]
+    journal = "".join(json.dumps(line) + "\n" for line in lines) + '{"take": "hop", "sta'
+    (tmp_path / "summary.jsonl").write_text(journal)
+    page, n, n_without = report_folder(tmp_path, limits=LIMITS)
+    assert (n, n_without) == (3, 2)
+    text = page.read_text("utf-8")
+    assert takes_in_order(text) == ["run", "hop", "walk"]
+    assert "no frames" in text
+    assert "the run ended before it" in text
 
 
 def test_a_summary_of_another_kind_is_told_and_the_fits_are_shown(tmp_path):
