@@ -121,7 +121,7 @@ def _row(
     if own.name.casefold() == page.name.casefold():
         own = page.with_name(f"{take}.take.html")
     write_atomically(own, fit_page(fit, limits, back=page.name).encode())
-    return fitted_row(fit, limits, page=own.name, seconds=seconds)
+    return fitted_row(fit, limits, take=take, page=own.name, seconds=seconds)
 
 
 def _summary(folder: Path) -> tuple[dict[str, dict[str, str]], list[str]]:

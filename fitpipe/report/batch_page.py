@@ -69,7 +69,7 @@ class BatchRow:
         return "failed" if self.error else self.level.word
 
 
-def fitted_row(fit: Fit, limits: ReportConfig, *, page: str, seconds: float) -> BatchRow:
+def fitted_row(fit: Fit, limits: ReportConfig, *, take: str, page: str, seconds: float) -> BatchRow:
     """The row of a take that was fitted; ``page`` is the file name of its page."""
     checks = judge(fit, limits)
     troubles = sorted(
@@ -77,7 +77,7 @@ def fitted_row(fit: Fit, limits: ReportConfig, *, page: str, seconds: float) -> 
     )
     seen = (fit.status == JointStatus.OBSERVED).mean(axis=1)
     return BatchRow(
-        take=fit.name,
+        take=take,
         page=quote(page),
         seconds=seconds,
         frames=fit.n_frames,

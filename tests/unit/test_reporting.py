@@ -108,10 +108,10 @@ def test_pages_go_where_the_page_of_the_batch_goes(tmp_path):
 
 
 def test_a_folder_without_fits_is_refused(tmp_path):
-    with pytest.raises(OutputError, match="holds no fits.*output folder of fitpipe run"):
+    with pytest.raises(OutputError, match=r"holds no fits.*output folder of fitpipe run"):
         report_folder(tmp_path, limits=LIMITS)
     planted(2).save(tmp_path / "exact" / "walk.h5")
-    with pytest.raises(OutputError, match="holds no fits.*one of the folders in it: exact"):
+    with pytest.raises(OutputError, match=r"holds no fits.*one of the folders in it: exact"):
         report_folder(tmp_path, limits=LIMITS)
 
 
