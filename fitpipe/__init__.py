@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fitpipe.output import load_fit
     from fitpipe.pipeline import fit
     from fitpipe.records import Doubt, Fit, FrameStatus, JointStatus, Skeleton, Take
-    from fitpipe.report import Comparison, plot
+    from fitpipe.report import Comparison, plot, report_page
     from fitpipe.solve import Tracker
 
 __version__ = _version("fitpipe")
@@ -37,6 +37,7 @@ _HOMES = {
     "plot": "fitpipe.report",
     "read_take": "fitpipe.io",
     "read_takes": "fitpipe.io",
+    "report_page": "fitpipe.report",
 }
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "plot",
     "read_take",
     "read_takes",
+    "report_page",
 ]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from fitpipe.config import ReportConfig
 from fitpipe.errors import FitpipeError, OutputError
 from fitpipe.output import check_writable, load_fit, write_atomically
-from fitpipe.report import BatchRow, batch_page, fit_page, fitted_row
+from fitpipe.report import BatchRow, batch_page, fitted_row, report_page
 
 BATCH_PAGE = "report.html"
 _SUMMARY = "summary.csv"
@@ -38,7 +38,7 @@ def report_take(path: Path, page: Path | None = None, *, limits: ReportConfig) -
     page = page or path.with_suffix(".html")
     if page.resolve() == path.resolve():
         raise OutputError("is the fit itself, the page needs another name", path=page)
-    write_atomically(page, fit_page(load_fit(path), limits).encode())
+    write_atomically(page, report_page(load_fit(path), limits).encode())
     return page
 
 
@@ -120,7 +120,7 @@ def _row(
     own = page.with_name(f"{take}.html")
     if own.name.casefold() == page.name.casefold():
         own = page.with_name(f"{take}.take.html")
-    write_atomically(own, fit_page(fit, limits, back=page.name).encode())
+    write_atomically(own, report_page(fit, limits, back=page.name).encode())
     return fitted_row(fit, limits, take=take, page=own.name, seconds=seconds)
 
 

@@ -12,7 +12,7 @@ from fitpipe.report.metrics import (
     rigid_alignment,
     summarise,
 )
-from fitpipe.report.page import fit_page, summary_html
+from fitpipe.report.page import report_page, summary_html
 
 __all__ = [
     "BatchRow",
@@ -22,10 +22,10 @@ __all__ = [
     "batch_page",
     "bone_spread",
     "compare_positions",
-    "fit_page",
     "fitted_row",
     "joint_error",
     "plot",
+    "report_page",
     "rigid_alignment",
     "summarise",
     "summary_html",

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fitpipe.config import ReportConfig
+from fitpipe.config import ReportConfig, make_config
 from fitpipe.records import Fit
 from fitpipe.report import charts, tables
 from fitpipe.report.angle_charts import angle_charts
@@ -24,18 +24,25 @@ from fitpipe.report.verdict import Level, judge, overall
 _SCRIPTS = ("unpack.js", "camera.js", "draw.js", "player.js", "page.js")
 
 
-def fit_page(fit: Fit, limits: ReportConfig | None = None, *, back: str | None = None) -> str:
+def report_page(
+    fit: Fit, limits: ReportConfig | Mapping[str, Any] | None = None, *, back: str | None = None
+) -> str:
     """The page of a fit as HTML text: verdict, player, charts, tables, provenance.
 
     Parameters
     ----------
     fit : Fit
-    limits : ReportConfig, optional
-        Where the lights change; default: those of the config's defaults.
+    limits : ReportConfig or mapping, optional
+        Where the lights change, such as ``{"rms_m": (0.02, 0.05)}``.
     back : str, optional
         Address of the page of all takes, relative to this one.
+
+    Raises
+    ------
+    ConfigError
+        The limits are not what they should be.
     """
-    limits = limits or ReportConfig()
+    limits = make_config(ReportConfig, limits)
     checks = judge(fit, limits)
     return render(
         "take.html",

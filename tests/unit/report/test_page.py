@@ -12,7 +12,7 @@ import pytest
 
 from fitpipe.config import ReportConfig
 from fitpipe.records import Doubt, Finding, FrameStatus, JointStatus
-from fitpipe.report import fit_page
+from fitpipe.report import report_page
 from fitpipe.report.charts import cover_chart, frame_status_chart, residual_chart, use_charts
 from fitpipe.report.tables import bone_table, joint_table, source_table
 
@@ -52,9 +52,9 @@ def hostile_fit():
 def test_hostile_names_stay_text():
     fit = hostile_fit()
     harmless = Page(
-        fit_page(planted(joints=("p", "q", "r", "s"), log=(Finding("x", "y", "warning", "z"),)))
+        report_page(planted(joints=("p", "q", "r", "s"), log=(Finding("x", "y", "warning", "z"),)))
     )
-    page = Page(fit_page(fit, back="report.html"))
+    page = Page(report_page(fit, back="report.html"))
     tags = [tag for tag, _ in page.elements if tag != "a"]
     assert tags == [tag for tag, _ in harmless.elements if tag != "a"]
     assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on")]
@@ -64,7 +64,7 @@ def test_hostile_names_stay_text():
 
 
 def test_the_page_asks_for_nothing_and_forbids_all_other_scripts():
-    text = fit_page(planted())
+    text = report_page(planted())
     page = Page(text)
     addresses = [
         value
@@ -80,7 +80,7 @@ def test_the_page_asks_for_nothing_and_forbids_all_other_scripts():
 
 
 def test_every_control_and_chart_has_a_name():
-    page = Page(fit_page(planted()))
+    page = Page(report_page(planted()))
     for tag, attrs in page.elements:
         if tag in ("figure", "nav", "canvas"):
             assert attrs.get("aria-label"), (tag, attrs)
@@ -91,7 +91,7 @@ def test_every_control_and_chart_has_a_name():
 
 
 def test_the_same_fit_makes_the_same_page():
-    assert fit_page(planted()) == fit_page(planted())
+    assert report_page(planted()) == report_page(planted())
 
 
 def never_seen():
@@ -128,7 +128,7 @@ def nothing_at_all():
     ],
 )
 def test_what_is_not_known_is_said_to_be_so(fit):
-    text = fit_page(fit)  # warnings are errors in these tests
+    text = report_page(fit)  # warnings are errors in these tests
     assert not re.search(r"\bnan\b", Page(text).text.lower())
     assert not re.search(r"[\s,(]nan[\s,)\"]", text)
     html = fit._repr_html_()
@@ -138,7 +138,7 @@ def test_what_is_not_known_is_said_to_be_so(fit):
 
 def test_a_page_of_ten_thousand_frames_of_two_sources_stays_below_eight_megabytes():
     fit = planted(10_000, joints=[f"joint {j}" for j in range(20)])
-    assert len(fit_page(fit).encode()) < 8e6
+    assert len(report_page(fit).encode()) < 8e6
 
 
 def test_the_numbers_of_the_tables_are_those_of_the_fit():
@@ -188,5 +188,5 @@ def test_a_peak_far_beyond_the_rest_is_cut_off_and_told():
 
 
 def test_limits_of_the_config_are_shown():
-    text = fit_page(planted(), ReportConfig(rms_m=(0.011, 0.022)))
+    text = report_page(planted(), ReportConfig(rms_m=(0.011, 0.022)))
     assert "good up to 11 mm, poor above 22 mm" in text
