@@ -217,6 +217,7 @@ def heat_chart(fit: Fit) -> Chart:
     codes: ByteArray = np.where(np.isnan(rms), 255, level).astype(np.uint8).T
     ranges = [f"{step * k:g}–{step * (k + 1):g}" for k in range(HEAT_LEVELS - 1)]
     ranges.append(f"above {step * (HEAT_LEVELS - 1):g} mm")
+    digits = 0 if top > 0.02 else 1
     by_joint = [
         float(np.sqrt(np.nansum(squares[:, :, j]) / k)) if k else float("nan")
         for j, k in enumerate((~np.isnan(squares)).sum(axis=(0, 1)))
@@ -228,7 +229,7 @@ def heat_chart(fit: Fit) -> Chart:
         + ".",
         svg.drawing(len(edges), fit.skeleton.n_joints, svg.cells(codes, "ht", leave_out=255)),
         time_ticks(fit),
-        rows=tuple((j, mm(r, 0)) for j, r in zip(fit.skeleton.joints, by_joint, strict=True)),
+        rows=tuple((j, mm(r, digits)) for j, r in zip(fit.skeleton.joints, by_joint, strict=True)),
         legend=tuple(Key(f"box ht{k}", text) for k, text in enumerate(ranges)),
         note=_map_note(fit, edges, "the root mean square") + " Blank: nobody saw the joint.",
         row_head="rms",

@@ -15,6 +15,7 @@ from fitpipe.errors import RecordError, require_extra
 from fitpipe.records import Fit
 from fitpipe.report.numbers import median, quantile
 from fitpipe.report.series import Cover, cover, source_lengths, source_residual
+from fitpipe.report.upright import upright_turn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -217,7 +218,7 @@ def skeleton(fit: Fit, frame: int, *, ax: Axes3D | None = None) -> Axes3D:
     Returns
     -------
     matplotlib Axes3D
-        Drawn with the fit's y axis up.
+        Standing upright; each axis is named for the fit's own, with − where it is reversed.
 
     Raises
     ------
@@ -229,28 +230,29 @@ def skeleton(fit: Fit, frame: int, *, ax: Axes3D | None = None) -> Axes3D:
     if not -fit.n_frames <= frame < fit.n_frames:
         raise RecordError(f"fit {fit.name!r} has {fit.n_frames} frames, no frame {frame}")
     axes = ax or _new_axes("fp.plot.skeleton", (5.0, 5.5), projection="3d")
-    placed = _y_up(fit.position[frame])
+    # matplotlib's third axis points up: (z, x, y) of the upright body
+    turn = np.roll(upright_turn(fit), 1, axis=0)
+    placed = fit.position[frame] @ turn.T
     for a, b in fit.skeleton.links:
         axes.plot(*placed[[a, b]].T, color="#222222", lw=2)
     axes.plot(*placed.T, "o", color="#222222", ms=3)
     for s, source in enumerate(fit.sources):
         if fit.observation is not None:
-            seen = _y_up(fit.observation[frame, s].astype(np.float64))
+            seen = fit.observation[frame, s].astype(np.float64) @ turn.T
             axes.plot(*seen.T, _MARKERS[s % 6], color=COLOURS[s % 6], ms=4, label=source)
     if fit.observation is not None:
         axes.legend(frameon=False, loc="upper left", fontsize="small")
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.get_major_locator().set_params(nbins=4)
-    axes.set(xlabel="z (m)", ylabel="x (m)", zlabel="y (m)")
+    names = [f"{'−' if row.sum() < 0 else ''}{'xyz'[np.abs(row).argmax()]} (m)" for row in turn]
+    axes.set(xlabel=names[0], ylabel=names[1], zlabel=names[2])
     axes.set_title(f"{fit.name}, {fit.time_s[frame]:.2f} s")
-    axes.set_aspect("equal")
-    axes.set_box_aspect(None, zoom=0.82)  # room for the labels of narrow sides
+    limits = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
+    side = np.maximum(np.ptp(limits, axis=1), 0.35 * np.ptp(limits, axis=1).max())
+    for place, middle, half in zip("xyz", limits.mean(axis=1), side / 2, strict=True):
+        axes.set(**{f"{place}lim": (middle - half, middle + half)})
+    axes.set_box_aspect(side, zoom=0.85)  # a metre is a metre on every axis
     return axes
-
-
-def _y_up(position_m: FloatArray) -> FloatArray:
-    """(..., zxy): matplotlib's third axis points up."""
-    return np.roll(position_m, 1, axis=-1)
 
 
 def _by_joint(fit: Fit, share: float) -> FloatArray:

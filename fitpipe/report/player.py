@@ -16,10 +16,12 @@ from fitpipe.config import ReportConfig
 from fitpipe.records import Fit
 from fitpipe.report.numbers import mm, quantile, seconds
 from fitpipe.report.series import use, worst_moments
+from fitpipe.report.upright import upright_turn
 
 _MAX_VALUES = 3_000_000  # coordinates in the page; longer takes show every second frame, or third
 _FINEST_M = 2e-4  # nobody sees less, and coarser numbers pack better
 _STEPS = 65_000  # of 16 bits
+_LEAST_FAR_M = 1e-3
 _BEYOND_M = 3.0  # how far outside the fit an observation is still drawn where it is
 
 
@@ -29,17 +31,18 @@ def player_data(fit: Fit, limits: ReportConfig) -> dict[str, Any]:
     ``blocks`` hold arrays as base64 of zlib: coordinates as 16-bit steps, differences along time,
     coordinate after coordinate, low bytes before high bytes; codes as bytes, series after series.
     A coordinate is ``centre + scale * step``; steps of missing samples mean nothing, the codes say
-    which they are.
+    which they are. Coordinates are turned by ``turn`` so that +y is up.
     """
     has_raw = fit.observation is not None
     n_sources = len(fit.sources) if has_raw else 0
     n_values = fit.n_frames * fit.skeleton.n_joints * 3 * (1 + n_sources)
     stride = max(1, -(-n_values // _MAX_VALUES))
     shown = slice(None, None, stride)
-    position = fit.position[shown]
+    turn = upright_turn(fit)
+    position = fit.position[shown] @ turn.T
     observation = np.empty((len(position), 0, fit.skeleton.n_joints, 3))
     if fit.observation is not None:
-        observation = fit.observation[shown].astype(np.float64)
+        observation = fit.observation[shown].astype(np.float64) @ turn.T
     low, high = _box(position)
     centre = (low + high) / 2
     reach = float((high - low).max()) + 2 * _BEYOND_M
@@ -70,7 +73,8 @@ def player_data(fit: Fit, limits: ReportConfig) -> dict[str, Any]:
         "size": round(_size(position), 3),
         "time": [round(float(t), 4) for t in fit.time_s[shown] - fit.time_s[0]],
         "start": float(fit.time_s[0]),
-        "far_m": limits.rms_m[1],
+        "turn": turn.astype(int).tolist(),
+        "far_m": _far(fit, limits),
         "worst": [
             {
                 "at": moment.frame // stride,
@@ -90,6 +94,15 @@ def json_for_script(data: Any) -> Markup:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)  # noqa: S704 - no <, > or & is left
+
+
+def _far(fit: Fit, limits: ReportConfig) -> float:
+    """End of the colours: where the fit counts as poor, or nearer if hardly anything is as far."""
+    usual = quantile(fit.residual, 0.99)
+    if np.isnan(usual) or usual >= limits.rms_m[1]:
+        return limits.rms_m[1]
+    power = 10.0 ** np.floor(np.log10(max(usual, _LEAST_FAR_M)))
+    return float(next(m * power for m in (1, 2, 5, 10) if m * power >= usual * 0.999))
 
 
 def _left_right(fit: Fit) -> list[list[int]]:

@@ -27,6 +27,7 @@ from fitpipe.report.numbers import (
 )
 from fitpipe.report.series import Use, longest_run, source_lengths, use
 
+_COARSE_M = 0.02  # above it tenths of a millimetre say nothing
 _BAR = (300.0, 10.0)  # units of a bar's drawing
 _STRIP = (320.0, 22.0)
 
@@ -106,7 +107,8 @@ def _bar(s: int, middle: float, high: float, top: float) -> Bar:
         y, end = height / 2, width * high / top
         body.append(svg.segment(width * middle / top, y, end, y, f"whisker s{s % 6}"))
         body.append(svg.segment(end, 2, end, height - 2, f"whisker s{s % 6}"))
-    text = f"{middle * 1e3:.0f} – {high * 1e3:.0f}"
+    digits = 0 if top > _COARSE_M else 1
+    text = f"{middle * 1e3:.{digits}f} – {high * 1e3:.{digits}f}"
     return Bar(s, svg.drawing(width, height, body), text)
 
 

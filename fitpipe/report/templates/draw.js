@@ -52,18 +52,20 @@ function drawFloor(context, lens, colours, floor, around) {
   context.globalAlpha = 1;
 }
 
-function drawAxes(context, camera, colours, height) {
+function drawAxes(context, camera, colours, height, turn) {
   const [sinYaw, cosYaw] = [Math.sin(camera.yaw), Math.cos(camera.yaw)];
   const [sinPitch, cosPitch] = [Math.sin(camera.pitch), Math.cos(camera.pitch)];
   const [x0, y0, length] = [38, height - 38, 22];
-  const axes = { x: [cosYaw, -sinPitch * sinYaw], y: [0, cosPitch], z: [-sinYaw, -sinPitch * cosYaw] };
+  const shown = [[cosYaw, -sinPitch * sinYaw], [0, cosPitch], [-sinYaw, -sinPitch * cosYaw]];
   context.strokeStyle = colours.muted;
   context.fillStyle = colours.muted;
   context.lineWidth = 1.5;
   context.font = "11px system-ui, sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
-  for (const [name, [u, v]] of Object.entries(axes)) {
+  for (const [axis, name] of ["x", "y", "z"].entries()) {
+    // the axes of the file, as `turn` has laid them
+    const [u, v] = [0, 1].map((side) => shown.reduce((sum, to, i) => sum + turn[i][axis] * to[side], 0));
     context.beginPath();
     context.moveTo(x0, y0);
     context.lineTo(x0 + length * u, y0 - length * v);
@@ -76,7 +78,7 @@ function drawFrame(context, width, height, take, frame, camera, colours, options
   const lens = camera.lens(width, height);
   context.clearRect(0, 0, width, height);
   if (take.floor !== null) drawFloor(context, lens, colours, take.floor, camera.target);
-  drawAxes(context, camera, colours, height);
+  drawAxes(context, camera, colours, height, take.turn);
   const placed = frame.joints.map((joint) => (joint.at ? lens(joint.at) : null));
   const things = [];
   const unit = Math.min(1.4, Math.max(0.7, Math.min(width, height) / 480)) * Math.min(1.6, Math.max(0.6, camera.zoom ** 0.5));

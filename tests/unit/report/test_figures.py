@@ -72,6 +72,9 @@ def test_the_skeleton_stands_upright():
     axes = fp.plot.skeleton(fit, 5)
     xs, ys, zs = axes.get_lines()[0].get_data_3d()
     np.testing.assert_allclose(np.stack([ys, zs, xs], axis=1), fit.position[5, :2])
+    limits = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
+    drawn = np.ptp(limits, axis=1) / axes._box_aspect
+    np.testing.assert_allclose(drawn, drawn[0])  # a metre is a metre on every axis
     with pytest.raises(RecordError, match="60 frames, no frame 60"):
         fp.plot.skeleton(fit, 60)
 

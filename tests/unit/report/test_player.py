@@ -9,11 +9,13 @@ import zlib
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from fitpipe.config import ReportConfig
 from fitpipe.records import FrameStatus, JointStatus
 from fitpipe.report import player
 from fitpipe.report.series import Use
+from fitpipe.report.upright import upright_turn
 
 from .fits import HOSTILE, planted, remade
 
@@ -117,3 +119,38 @@ def test_json_in_a_script_holds_no_markup_and_reads_back(name):
     text = player.json_for_script({"joints": [name]})
     assert not set("<>&\u2028\u2029") & set(text)
     assert json.loads(text) == {"joints": [name]}
+
+
+QUARTERS = list(Rotation.create_group("O").as_matrix().round().astype(int))
+
+
+@pytest.mark.parametrize("turn", QUARTERS, ids=lambda turn: str(turn.tolist()))
+def test_a_body_stands_upright_whatever_axis_points_up(turn):
+    fit = planted(30)
+    turned = remade(
+        fit, position=fit.position @ turn.T, observation=fit.observation @ turn.T.astype(np.float32)
+    )
+    found = upright_turn(turned)
+    assert np.linalg.det(found) == 1
+    np.testing.assert_array_equal((found @ turn)[:, 1], [0, 1, 0])
+    data = player.player_data(turned, ReportConfig())
+    shown = coordinates(data, "position")
+    np.testing.assert_allclose(shown @ np.array(data["turn"]), turned.position, atol=2e-4)
+    np.testing.assert_allclose(shown[..., 1], fit.position[..., 1], atol=2e-4)
+
+
+def test_a_body_that_turns_over_keeps_y_up():
+    fit = planted(30)
+    angle = np.linspace(0, 2 * np.pi, 30, endpoint=False)
+    over = Rotation.from_rotvec(angle[:, None] * [0, 0, 1]).as_matrix()
+    position = np.einsum("tij,tnj->tni", over, fit.position)
+    np.testing.assert_array_equal(upright_turn(remade(fit, position=position)), np.eye(3))
+
+
+def test_colours_end_where_hardly_anything_is_farther_but_not_beyond_poor():
+    fit = planted(400)
+    assert player.player_data(fit, ReportConfig())["far_m"] == pytest.approx(0.05)
+    tight = ReportConfig(rms_m=(0.01, 0.015))
+    assert player.player_data(fit, tight)["far_m"] == 0.015
+    exact = remade(fit, observation=np.broadcast_to(fit.position[:, None], fit.observation.shape))
+    assert player.player_data(exact, ReportConfig())["far_m"] == pytest.approx(0.001)
