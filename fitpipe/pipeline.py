@@ -122,12 +122,12 @@ def fit(
         weight=weights,
         doubt=posed.doubt,
         noise=posed.noise_m,
+        observation=posed.observation_m.astype(np.float32),
         residual=solve.residuals(frames.position, posed.observation_m),
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
         provenance=_provenance(takes, settings),
         log=(*posed.log, *noticed, *_contradictions(frames.frame_status)),
-        observation=posed.observation_m.astype(np.float32),
     )
 
 

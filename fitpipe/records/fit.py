@@ -64,14 +64,14 @@ class Fit:
         Distance of the fitted joint to each registered observation; NaN where there is none.
     disagreement : ndarray, shape (time, joint), metres
         Largest distance between two sources' registered observations; NaN where fewer than two.
+    observation : ndarray of float32, shape (time, source, joint, xyz), metres, optional
+        What each source saw, on the reference source's clock and in its frame; NaN where it saw
+        nothing or its sample jumped off its track. None where the file is of an earlier fitpipe.
     calibration : Calibration
     provenance : mapping
         What it takes to make the fit again: config, inputs and their hashes, versions.
     log : tuple of Finding
         What readers repaired and what the stages noticed.
-    observation : ndarray of float32, shape (time, source, joint, xyz), metres, optional
-        What each source saw, on the reference source's clock and in its frame; NaN where it saw
-        nothing or its sample jumped off its track. None where the file is of an earlier fitpipe.
 
     Raises
     ------
@@ -97,9 +97,9 @@ class Fit:
     residual: FloatArray
     disagreement: FloatArray
     calibration: Calibration
+    observation: npt.NDArray[np.float32] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     log: tuple[Finding, ...] = ()
-    observation: npt.NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         faults = Faults(f"fit {self.name!r}")
