@@ -12,6 +12,7 @@ from fitpipe.cli.calibrate import calibrate
 from fitpipe.cli.compare import compare
 from fitpipe.cli.compare_solvers import compare_solvers
 from fitpipe.cli.demo import demo
+from fitpipe.cli.export import export
 from fitpipe.cli.fit import fit
 from fitpipe.cli.inspect import inspect
 from fitpipe.cli.run import run
@@ -46,7 +47,7 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run, calibrate, compare, simulate, compare_solvers):
+for command in (demo, inspect, fit, run, calibrate, compare, export, simulate, compare_solvers):
     app.command()(command)
 
 
