@@ -27,8 +27,7 @@ def _write(content: Content) -> Written:
 
     fit, metres = content.fit, METRES_PER[content.unit]
     clock = even_clock(fit)
-    names, findings = plain_names(fit.skeleton.joints)
-    names = [name.encode()[:_LONGEST_NAME].decode(errors="ignore") for name in names]
+    names, findings = plain_names(fit.skeleton.joints, longest=_LONGEST_NAME)
     residual_m, step_m, more = _residuals(fit)
     is_there = clock.frame >= 0
     is_seen = (fit.status != JointStatus.ABSENT)[clock.frame] & is_there[:, None]

@@ -70,7 +70,7 @@ class ExportFormat:
 
 
 def plain_names(
-    names: Sequence[str], *, forbidden: str = "", what: str = "joint"
+    names: Sequence[str], *, forbidden: str = "", longest: int = 1000, what: str = "joint"
 ) -> tuple[list[str], list[Finding]]:
     """Names without control characters and whatever else a format cannot hold; still unique.
 
@@ -79,6 +79,8 @@ def plain_names(
     names : sequence of str
     forbidden : str
         More characters that become ``_``.
+    longest : int
+        Bytes of a name, beyond which it is cut.
     what : str
         What the names are of.
     """
@@ -86,14 +88,19 @@ def plain_names(
     plain: list[str] = []
     for name in names:
         base = _CONTROL.sub("_", name).translate(table).strip() or "_"
-        new, number = base, 2
+        new, number = _cut(base, longest), 2
         while new in plain:
-            new, number = f"{base}_{number}", number + 1
+            ending = f"_{number}"
+            new, number = _cut(base, longest - len(ending)) + ending, number + 1
         plain.append(new)
     changed = [f"{old!r} as {new!r}" for old, new in zip(names, plain, strict=True) if old != new]
     if not changed:
         return plain, []
     return plain, [Finding(f"{what} names the format cannot hold", f"written {_some(changed)}")]
+
+
+def _cut(name: str, longest: int) -> str:
+    return name.encode()[:longest].decode(errors="ignore")
 
 
 def absences(fit: Fit, done: str) -> list[Finding]:
