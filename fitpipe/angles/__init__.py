@@ -15,6 +15,7 @@ from fitpipe.angles.newton import objective_derivatives
 from fitpipe.angles.pinv import pinv_step
 from fitpipe.angles.problem import IkWarning
 from fitpipe.angles.result import IkResult, IkStatus
+from fitpipe.angles.skeleton_angles import skeleton_angles
 from fitpipe.angles.solve import SOLVERS, solve_ik
 from fitpipe.angles.two_bone import TwoBone, two_bone
 
@@ -37,6 +38,7 @@ __all__ = [
     "objective_derivatives",
     "pinv_step",
     "singularity_distance",
+    "skeleton_angles",
     "solve_ik",
     "two_bone",
 ]

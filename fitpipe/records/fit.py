@@ -17,6 +17,7 @@ from fitpipe.records.calibration import Calibration
 from fitpipe.records.checks import Faults
 from fitpipe.records.finding import Finding
 from fitpipe.records.skeleton import Skeleton
+from fitpipe.records.skeleton_angles import SkeletonAngles
 from fitpipe.records.status import FrameStatus, JointStatus
 from fitpipe.records.take import Take
 
@@ -70,6 +71,8 @@ class Fit:
         What it takes to make the fit again: config, inputs and their hashes, versions.
     log : tuple of Finding
         What readers repaired and what the stages noticed.
+    angles : SkeletonAngles, optional
+        How the bones are turned, where that was asked for.
 
     Raises
     ------
@@ -97,6 +100,7 @@ class Fit:
     calibration: Calibration
     provenance: Mapping[str, Any] = field(default_factory=dict)
     log: tuple[Finding, ...] = ()
+    angles: SkeletonAngles | None = None
 
     def __post_init__(self) -> None:
         faults = Faults(f"fit {self.name!r}")
@@ -133,6 +137,8 @@ class Fit:
             bool(np.array_equal(np.isnan(self.position[..., 0]), absent)),
             "position is NaN elsewhere than where status says absent",
         )
+        n_angles = n_time if self.angles is None else self.angles.n_frames
+        faults.unless(n_angles == n_time, f"angles has {n_angles} frames, expected {n_time}")
         faults.raise_if_any()
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
 
