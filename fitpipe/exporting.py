@@ -6,11 +6,12 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+from fitpipe.angles import skeleton_angles
 from fitpipe.errors import OutputError, suggest
 from fitpipe.io.axes import up_from_labels
 from fitpipe.output import load_fit, write_atomically
 from fitpipe.output.export import FORMATS, Content, ExportFormat
-from fitpipe.records import Finding, Fit
+from fitpipe.records import Finding, Fit, SkeletonAngles
 from fitpipe.units import parse_axis, parse_length_unit, rotation_to_y_up
 
 
@@ -65,7 +66,11 @@ def export(
         fit = _turned(fit, up)
     else:
         findings += _tilted(fit, file_format)
-    content = Content(fit, path.name, unit, "+y" if up is not None else "")
+
+    def angles() -> SkeletonAngles:
+        return fit.angles or skeleton_angles(fit.position, fit.skeleton, fit.bone_length)
+
+    content = Content(fit, path.name, unit, angles, "+y" if up is not None else "")
     data, told = file_format.write(content)
     write_atomically(path, data)
     return (*findings, *told)
@@ -83,7 +88,11 @@ def find_format(path: Path | None, to: str | None = None) -> ExportFormat:
         raise OutputError(f"no format {to!r} to export to", hint=suggest(to, FORMATS))
     ending = "" if path is None else path.suffix.lower()
     known = next(
-        (known for known in FORMATS.values() if to == known.name or (not to and ending == known.suffix)),
+        (
+            known
+            for known in FORMATS.values()
+            if to == known.name or (not to and ending == known.suffix)
+        ),
         None,
     )
     if known is None:
@@ -139,10 +148,8 @@ def _refuse_inputs(path: Path, fit: Fit) -> None:
 def _turned(fit: Fit, up: str) -> Fit:
     axis = parse_axis(up)
     if axis is None:
-        raise OutputError(
-            f"up axis {up!r} is not known", hint="give one of +x, -x, +y, -y, +z, -z"
-        )
-    return replace(fit, position=fit.position @ rotation_to_y_up(axis).T)
+        raise OutputError(f"up axis {up!r} is not known", hint="give one of +x, -x, +y, -y, +z, -z")
+    return replace(fit, position=fit.position @ rotation_to_y_up(axis).T, angles=None)
 
 
 def _tilted(fit: Fit, file_format: ExportFormat) -> list[Finding]:

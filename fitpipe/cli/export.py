@@ -53,9 +53,7 @@ def export(
         sys.exit(2)
 
 
-def _paths(
-    files: list[Path], to: str | None, output: Path | None
-) -> list[tuple[Path, Path, bool]]:
+def _paths(files: list[Path], to: str | None, output: Path | None) -> list[tuple[Path, Path, bool]]:
     """Every fit, the file to write for it, and whether the user named that file."""
     from fitpipe.exporting import find_format
 

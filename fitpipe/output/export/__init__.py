@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from fitpipe.output.export import c3d, npz, tables, trc
+from fitpipe.output.export import bvh, c3d, glb, npz, storage, tables, trc
 from fitpipe.output.export.formats import Content, ExportFormat
 
 FORMATS: dict[str, ExportFormat] = {
-    known.name: known for known in (trc.FORMAT, tables.CSV, c3d.FORMAT, tables.PARQUET, npz.FORMAT)
+    known.name: known
+    for known in (
+        bvh.FORMAT,
+        storage.MOT,
+        storage.STO,
+        trc.FORMAT,
+        tables.CSV,
+        c3d.FORMAT,
+        tables.PARQUET,
+        npz.FORMAT,
+        glb.FORMAT,
+    )
 }
 
 __all__ = ["FORMATS", "Content", "ExportFormat"]

@@ -10,7 +10,14 @@ import numpy as np
 import fitpipe
 from fitpipe.arrays import FloatArray
 from fitpipe.output.export.clock import even_clock
-from fitpipe.output.export.formats import Content, ExportFormat, Written, absences, plain_names
+from fitpipe.output.export.formats import (
+    Content,
+    ExportFormat,
+    Written,
+    absences,
+    count,
+    plain_names,
+)
 from fitpipe.records import Finding, Fit, JointStatus
 from fitpipe.units import METRES_PER
 
@@ -79,7 +86,9 @@ def _residuals(fit: Fit) -> tuple[FloatArray, float, list[Finding]]:
     found = []
     if n_cut:
         limit = f"{step_m * _STEPS * 1e3:g} mm"
-        found = [Finding(f"{n_cut} residuals are above {limit}", f"written as {limit}", "note")]
+        found = [
+            Finding(f"{count(n_cut, 'residual')} above {limit}", f"written as {limit}", "note")
+        ]
     return np.where(steps > 0, (steps + _INTO_STEP) * step_m, 0.0), step_m, found
 
 

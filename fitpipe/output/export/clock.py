@@ -8,6 +8,7 @@ import numpy as np
 
 from fitpipe.arrays import FloatArray, IntArray
 from fitpipe.errors import OutputError
+from fitpipe.output.export.formats import count
 from fitpipe.records import Finding, Fit
 
 _LONE_HZ = 30.0  # one frame has no rate
@@ -76,8 +77,8 @@ def even_clock(fit: Fit) -> EvenClock:
     worst_s = float(np.abs(exact[kept] - slot[kept]).max() / rate_hz)
     n_empty, n_left = int((frame < 0).sum()), fit.n_frames - len(kept)
     told = [f"written at {rate_hz:.6g} Hz, times up to {worst_s * 1e3:.3g} ms off"]
-    told += [f"{n_empty} missing frames absent"] if n_empty else []
-    told += [f"{n_left} frames left out"] if n_left else []
+    told += [f"{count(n_empty, 'missing frame')} absent"] if n_empty else []
+    told += [f"{count(n_left, 'frame')} left out"] if n_left else []
     finding = Finding(
         "the frames are unevenly spaced and the format has no time stamps",
         ", ".join(told),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fitpipe.arrays import IntArray
-from fitpipe.records import Finding, Fit, JointStatus
+from fitpipe.records import Finding, Fit, JointStatus, SkeletonAngles
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -26,6 +26,8 @@ class Content:
         For formats that name the file in its own header.
     unit : str
         Length unit of the file, a key of ``units.METRES_PER``.
+    angles : callable
+        Measures how the bones of the fit are turned, for formats that hold turns.
     up : str
         Axis known to point up (``"+y"``); empty if nothing was said about it.
     """
@@ -33,6 +35,7 @@ class Content:
     fit: Fit
     file_name: str
     unit: str
+    angles: Callable[[], SkeletonAngles]
     up: str = ""
 
 
@@ -118,8 +121,14 @@ def absences(fit: Fit, done: str) -> list[Finding]:
     n_absent = int(absent[:, ~always].sum())
     if n_absent:
         who = _some(list(names[absent.any(axis=0) & ~always]))
-        findings.append(Finding(f"{n_absent} joint samples are absent ({who})", done, "note"))
+        what = f"{count(n_absent, 'joint sample')} absent ({who})"
+        findings.append(Finding(what, done, "note"))
     return findings
+
+
+def count(n: int, noun: str) -> str:
+    """``"1 frame"``, ``"2 frames"``."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def frame_ranges(frames: IntArray, most: int = 8) -> str:

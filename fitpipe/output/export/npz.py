@@ -24,7 +24,7 @@ def _write(content: Content) -> Written:
         for name, values in arrays.items()
     }
     image = io.BytesIO()
-    np.savez_compressed(image, **plain)
+    np.savez_compressed(image, allow_pickle=False, **plain)
     return image.getvalue(), absences(fit, "NaN")
 
 

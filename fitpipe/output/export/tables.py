@@ -30,7 +30,7 @@ def _table(fit: Fit) -> pd.DataFrame:
     names = pd.Index([status.name.lower() for status in FrameStatus])
     of_frame = np.repeat(fit.frame_status, fit.skeleton.n_joints)
     frame_status = pd.Categorical.from_codes(of_frame, categories=names)
-    table.insert(table.columns.get_loc("status") + 1, "frame_status", frame_status)  # type: ignore[arg-type]
+    table.insert(list(table.columns).index("status") + 1, "frame_status", pd.Series(frame_status))
     return table
 
 

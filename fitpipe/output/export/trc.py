@@ -34,21 +34,21 @@ def _write(content: Content) -> Written:
         [],
     ]
     decimals = round(_NANOMETRE_DIGITS + math.log10(metres))
-    rows = number_rows(fit.position.reshape(fit.n_frames, -1) / metres, decimals, missing="")
+    rows = number_rows(fit.position.reshape(fit.n_frames, -1) / metres, decimals)
     lines = ["\t".join(line) for line in head]
     lines += [
         f"{i}\t{time!r}\t{row}"
         for i, (time, row) in enumerate(zip(fit.time_s.tolist(), rows, strict=True), start=1)
     ]
-    return ("\n".join(lines) + "\n").encode(), findings + absences(fit, "left blank")
+    return ("\n".join(lines) + "\n").encode(), findings + absences(fit, "NaN")
 
 
-def number_rows(table: FloatArray, decimals: int, *, missing: str = "NaN") -> list[str]:
-    """Rows of numbers with fixed decimals, joined by tabs; ``missing`` stands for NaN."""
+def number_rows(table: FloatArray, decimals: int) -> list[str]:
+    """Rows of numbers with fixed decimals, joined by tabs; NaN as OpenSim reads it."""
     line = "\t".join([f"%.{decimals}f"] * table.shape[1])
-    has_gap = np.isnan(table).any(axis=1)
+    has_gap = np.asarray(np.isnan(table).any(axis=1))
     return [
-        (line % tuple(row)).replace("nan", missing) if gap else line % tuple(row)
+        (line % tuple(row)).replace("nan", "NaN") if gap else line % tuple(row)
         for row, gap in zip(table.tolist(), has_gap.tolist(), strict=True)
     ]
 
@@ -57,7 +57,7 @@ FORMAT = ExportFormat(
     name="trc",
     suffix=".trc",
     keeps="positions to the nanometre, joint names, time of every frame, rate, unit; absent "
-    "samples are blank",
+    "samples are NaN",
     loses="statuses of joints and frames, residuals and weights, bones and their lengths, "
     "calibration, log, provenance",
     units=("mm", "cm", "m"),
