@@ -117,7 +117,7 @@ def _unit(file_format: ExportFormat, given: str | None) -> str:
     unit = parse_length_unit(given)
     if unit not in file_format.units:
         raise OutputError(
-            f"a {file_format.name} file cannot be in {given!r}",
+            f"format {file_format.name} cannot be in {given!r}",
             hint=f"it can be in {', '.join(file_format.units)}",
         )
     return unit
