@@ -13,6 +13,7 @@ from fitpipe.angles.jacobian import (
 from fitpipe.angles.joint import Effector, Joint
 from fitpipe.angles.newton import objective_derivatives
 from fitpipe.angles.pinv import pinv_step
+from fitpipe.angles.pose import pose_skeleton
 from fitpipe.angles.problem import IkWarning
 from fitpipe.angles.result import IkResult, IkStatus
 from fitpipe.angles.skeleton_angles import skeleton_angles
@@ -37,6 +38,7 @@ __all__ = [
     "numerical_jacobian",
     "objective_derivatives",
     "pinv_step",
+    "pose_skeleton",
     "singularity_distance",
     "skeleton_angles",
     "solve_ik",

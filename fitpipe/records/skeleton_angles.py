@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
+from fitpipe.kernels.segment_turns import continue_quaternions
 from fitpipe.records.checks import Faults
 from fitpipe.records.skeleton import Skeleton
 
@@ -52,8 +53,6 @@ class SkeletonAngles:
         NaN in frames in which the bone to the parent places the joint.
     world_wxyz : ndarray, shape (time, segment, 4)
         Unit quaternions, world from segment; NaN where absent. Signs run on over time.
-    local_wxyz : ndarray, shape (time, segment, 4)
-        Parent segment from segment.
     euler_rad : ndarray, shape (time, segment, 3), radians
         The turns of ``sequence`` that make up ``local_wxyz``, running on over time.
     is_gimbal : ndarray of bool, shape (time, segment)
@@ -80,7 +79,6 @@ class SkeletonAngles:
     anchor: tuple[int, ...]
     anchor_position_m: FloatArray
     world_wxyz: FloatArray
-    local_wxyz: FloatArray
     euler_rad: FloatArray
     is_gimbal: BoolArray
     twist_status: ByteArray
@@ -98,7 +96,6 @@ class SkeletonAngles:
             "bone_length_m": (n_bones,),
             "anchor_position_m": (n_time, len(self.anchor), 3),
             "world_wxyz": (n_time, n_segments, 4),
-            "local_wxyz": (n_time, n_segments, 4),
             "euler_rad": (n_time, n_segments, 3),
             "is_gimbal": (n_time, n_segments),
             "twist_status": (n_time, n_segments),
@@ -125,10 +122,22 @@ class SkeletonAngles:
         """Position of the (first) root, shape (time, 3), metres; NaN where absent."""
         return self.anchor_position_m[:, 0]
 
-    @cached_property
+    @property
     def bone_world_wxyz(self) -> FloatArray:
         """The bones' part of ``world_wxyz``: (time, bone, 4)."""
         return self.world_wxyz[:, self.n_bodies :]
+
+    @cached_property
+    def local_wxyz(self) -> FloatArray:
+        """Parent segment from segment, (time, segment, 4); NaN where either is absent."""
+        local = np.array(self.world_wxyz)
+        for segment, up in enumerate(self.segment_parent):
+            if up >= 0:
+                local[:, segment] = _relative(self.world_wxyz[:, up], self.world_wxyz[:, segment])
+            own = np.ascontiguousarray(local[:, segment])
+            continue_quaternions(own)
+            local[:, segment] = own
+        return frozen(local)
 
     def forward(self) -> FloatArray:
         """Joint positions (time, joint, 3), metres, from the bones' turns; NaN where absent."""
@@ -144,6 +153,21 @@ class SkeletonAngles:
                 own = position[:, joint]
                 position[:, joint] = np.where(np.isnan(own), placed, own)
         return position
+
+
+def _relative(parent: FloatArray, child: FloatArray) -> FloatArray:
+    """conj(parent) * child, for quaternions (time, 4)."""
+    a, b, c, d = parent.T
+    w, x, y, z = child.T
+    return np.stack(
+        [
+            a * w + b * x + c * y + d * z,
+            a * x - b * w - c * z + d * y,
+            a * y + b * z - c * w - d * x,
+            a * z - b * y + c * x - d * w,
+        ],
+        axis=-1,
+    )
 
 
 def rotate(wxyz: FloatArray, vector: FloatArray) -> FloatArray:
