@@ -9,6 +9,7 @@ import numpy as np
 from fitpipe.angles.body_frames import body_frames
 from fitpipe.angles.definition import AUTO, Definition, define
 from fitpipe.angles.euler import continuous_euler, is_near_lock
+from fitpipe.angles.limits import limit_status
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
 from fitpipe.config.angle_preset import AnglePreset
 from fitpipe.errors import SolveError
@@ -108,6 +109,8 @@ def measure(
         euler_rad=euler,
         is_gimbal=is_near_lock(euler, np.radians(definition.preset.gimbal_deg)),
         twist_status=frames.status,
+        limit_rad=definition.limit_rad,
+        limit_status=limit_status(euler, frames.status, definition),
     )
 
 
@@ -180,7 +183,7 @@ class _Frames:
         point = self.is_there[:, bone] & self.is_point[:, bone]
         frame[point] = np.eye(3)
         self._tell(segment, there | point, seen & there, there & seen.any())
-        hinge = self._hinge_of(bone)
+        hinge = self.definition.hinge_of(bone)
         if hinge >= 0:
             # the plane of a hinge fixes both of its bones
             shared = self.status[:, self.definition.n_bodies + hinge]
@@ -194,14 +197,9 @@ class _Frames:
         status = np.where(seen, TwistStatus.MEASURED, status)
         self.status[:, segment] = np.where(there, status, TwistStatus.ABSENT)
 
-    def _hinge_of(self, bone: int) -> int:
-        """The bone about whose hinge this one bends, -1 if none."""
-        hinged = self.definition.hinged
-        return hinged.index(bone) if bone in hinged else -1
-
     def _spare_axis(self, bone: int, axis: FloatArray) -> FloatArray:
         """Axis of half a turn away from the zero pose."""
-        hinge = self._hinge_of(bone)
+        hinge = self.definition.hinge_of(bone)
         if hinge < 0:
             return axis
         return axis_vector(str(self.definition.bone_row(hinge).axis))

@@ -59,6 +59,10 @@ class SkeletonAngles:
         The middle turn is near a quarter turn, where the two others cannot be told apart well.
     twist_status : ndarray of uint8, shape (time, segment)
         TwistStatus: what tells how the segment is turned about its own axis.
+    limit_rad : ndarray, shape (segment, 3, 2), radians
+        Lowest and highest value of each turn; infinite where there is no limit.
+    limit_status : ndarray of uint8, shape (time, segment)
+        LimitStatus.
 
     Raises
     ------
@@ -82,6 +86,8 @@ class SkeletonAngles:
     euler_rad: FloatArray
     is_gimbal: BoolArray
     twist_status: ByteArray
+    limit_rad: FloatArray
+    limit_status: ByteArray
 
     def __post_init__(self) -> None:
         faults = Faults("skeleton angles")
@@ -99,8 +105,10 @@ class SkeletonAngles:
             "euler_rad": (n_time, n_segments, 3),
             "is_gimbal": (n_time, n_segments),
             "twist_status": (n_time, n_segments),
+            "limit_rad": (n_segments, 3, 2),
+            "limit_status": (n_time, n_segments),
         }
-        types = {"is_gimbal": np.bool_, "twist_status": np.uint8}
+        types = {"is_gimbal": np.bool_, "twist_status": np.uint8, "limit_status": np.uint8}
         for name, shape in shapes.items():
             array = frozen(getattr(self, name), types.get(name, np.float64))
             faults.shape(name, array, shape)
