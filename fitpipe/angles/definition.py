@@ -280,6 +280,10 @@ class _Laid:
         return bends[0]
 
     def _check_rows(self) -> None:
+        labels = [row.label or name for row, name in zip(self.rows, self.names, strict=True)]
+        twice = sorted({label for label in labels if labels.count(label) > 1})
+        if twice:
+            self.faults.append(f"two segments have the label {', '.join(map(repr, twice))}")
         for segment, (name, row) in enumerate(zip(self.names, self.rows, strict=True)):
             unknown = [angle for angle in row.limits_deg if angle not in row.angles]
             if unknown:

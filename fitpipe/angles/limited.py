@@ -7,14 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from fitpipe.angles.definition import Definition
+from fitpipe.angles.definition import Definition, define
 from fitpipe.angles.limits import unwound
 from fitpipe.angles.skeleton_angles import measure
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray
+from fitpipe.config.angle_preset import AnglePreset, BoneRow
 from fitpipe.errors import SolveError
 from fitpipe.kernels import limited_pose as pose
 from fitpipe.kernels.limited_fit import CONVERGED, descend
-from fitpipe.records import LimitStatus, SkeletonAngles, TwistStatus
+from fitpipe.records import LimitStatus, Skeleton, SkeletonAngles, TwistStatus
 
 _ROUNDS = 8
 _STOP_M = 1e-9
@@ -89,6 +90,18 @@ def keep_limits(
         refitted[beyond] = True
         angles = measure(position, definition, angles.bone_length_m)
     return Limited(position, angles, refitted, converged)
+
+
+def load_limit_kernels() -> None:
+    """Have the kernels of `keep_limits` compiled, or loaded from Numba's cache, on a tiny take."""
+    skeleton = Skeleton("chain", ("a", "b"), (-1, 0))
+    bone = BoneRow(
+        joint="b", along="+z", angles=("bend", "side", "twist"), limits_deg={"bend": (-1, 1)}
+    )
+    definition = define(skeleton, AnglePreset(name="chain", bone=(bone,)))
+    position = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]])
+    angles = measure(position, definition, np.ones(1))
+    keep_limits(angles, definition, position, position, np.ones((1, 2)))
 
 
 def check_limits(definition: Definition) -> None:

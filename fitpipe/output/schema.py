@@ -140,7 +140,8 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     Entry(
         "multiplier", (_T, _B), "float64", "m", "Lagrange multiplier of the bone's length",
         attrgetter("multiplier"),
-        "How hard the data pull on the bone. NaN where an end of the bone is absent.",
+        "How hard the data pull on the bone. NaN where an end of the bone is absent, and in frames "
+        "that joint limits hold.",
     ),
     Entry(
         "bone_kind", (_B,), "uint8", "1", "what keeps the two joints apart", _bone_kinds,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +13,9 @@ from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
 from fitpipe.kernels.segment_turns import continue_quaternions
 from fitpipe.records.checks import Faults
 from fitpipe.records.skeleton import Skeleton
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +151,30 @@ class SkeletonAngles:
             continue_quaternions(own)
             local[:, segment] = own
         return frozen(local)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Name of every angle, segment by segment: ``"left_knee_flexion_deg"``."""
+        return tuple(
+            re.sub(r"\W+", "_", f"{label} {angle}".lower()) + "_deg"
+            for label, angles in zip(self.segment_label, self.angle_names, strict=True)
+            for angle in angles
+        )
+
+    def to_dataframe(self, time_s: FloatArray) -> pd.DataFrame:
+        """One row per frame: frame, time_s, then every angle in degrees (see ``columns``).
+
+        Parameters
+        ----------
+        time_s : ndarray, shape (time,), seconds
+        """
+        import pandas as pd
+
+        degrees = np.degrees(self.euler_rad.reshape(self.n_frames, -1))
+        table = pd.DataFrame(degrees, columns=pd.Index(self.columns))
+        table.insert(0, "frame", np.arange(self.n_frames))
+        table.insert(1, "time_s", time_s)
+        return table
 
     def forward(self) -> FloatArray:
         """Joint positions (time, joint, 3), metres, from the bones' turns; NaN where absent."""
