@@ -46,8 +46,9 @@ def body_frames(
     U, sigma, Vt = np.linalg.svd(H)
     there = sigma[:, 0] > 0
     fixed = there & (sigma[:, 1] > _FLAT * sigma[:, 0])
-    # a rotation, not a mirror image
-    U[..., 2] *= np.sign(np.linalg.det(U) * np.linalg.det(Vt))[:, None]
+    # third vectors that make both triads right-handed: a rotation, not a mirror image
+    U[..., 2] = np.cross(U[..., 0], U[..., 1])
+    Vt[:, 2] = np.cross(Vt[:, 0], Vt[:, 1])
     R = np.where(fixed[:, None, None], U @ Vt, guess)
     carry_bodies(there, fixed, np.ascontiguousarray(Vt[:, 0]), np.ascontiguousarray(U[..., 0]), R)
     R[~there] = np.nan

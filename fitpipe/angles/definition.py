@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray, IntArray
+from fitpipe.arrays import BoolArray, FloatArray, IntArray
 from fitpipe.config.angle_preset import (
     AnglePreset,
     BodyRow,
@@ -72,10 +72,27 @@ class Definition:
         """Axes of the segments in the zero pose, as columns: (segment, 3, 3)."""
         basis = np.tile(np.eye(3), (len(self.segments), 1, 1))
         for bone in range(self.skeleton.n_bones):
-            along = self.bone_row(bone).along
-            if along is not None:
-                basis[self.n_bodies + bone] = _swing(axis_vector(along), self.rest[bone])
+            basis[self.n_bodies + bone] = _basis(self.bone_row(bone), self.rest[bone])
         return basis
+
+    @cached_property
+    def is_limited(self) -> BoolArray:
+        """Which angles have limits: (segment, 3)."""
+        return np.asarray(np.isfinite(self.limit_rad).all(axis=-1))
+
+    @cached_property
+    def axes(self) -> FloatArray:
+        """Axes of the turns in the zero pose, positive turns right-handed: (segment, 3, 3)."""
+        signed = [[axis_vector(axis) for axis in row.sequence] for row in self.rows]
+        return np.asarray(np.einsum("sij,skj->ski", self.basis, np.reshape(signed, (-1, 3, 3))))
+
+    def body_of(self, bone: int) -> int:
+        """The body that a bone belongs to, -1 if none."""
+        return next((b for b, members in enumerate(self.members) if bone in members), -1)
+
+    def hinge_of(self, bone: int) -> int:
+        """The bone about whose hinge this one bends, -1 if none."""
+        return self.hinged.index(bone) if bone in self.hinged else -1
 
     @cached_property
     def limit_rad(self) -> FloatArray:
@@ -248,6 +265,12 @@ class _Laid:
         if row.axis is None:
             self.faults.append(f"{self.joints[bone]}: a hinge needs its axis")
             return -1
+        first = self.rows[len(self.preset.body) + bends[0]].sequence[0]
+        if first != row.axis:
+            self.faults.append(
+                f"{self.joints[bends[0]]}: its first turn is about {first}, expected the axis of "
+                f"the hinge, {row.axis}"
+            )
         for k in (bone, bends[0]):
             if abs(self.rest[k] @ axis_vector(row.axis)) > 1e-6:
                 self.faults.append(
@@ -257,13 +280,48 @@ class _Laid:
         return bends[0]
 
     def _check_rows(self) -> None:
-        for name, row in zip(self.names, self.rows, strict=True):
+        labels = [row.label or name for row, name in zip(self.rows, self.names, strict=True)]
+        twice = sorted({label for label in labels if labels.count(label) > 1})
+        if twice:
+            self.faults.append(f"two segments have the label {', '.join(map(repr, twice))}")
+        for segment, (name, row) in enumerate(zip(self.names, self.rows, strict=True)):
             unknown = [angle for angle in row.limits_deg if angle not in row.angles]
             if unknown:
                 self.faults.append(
                     f"{name}: limits for {', '.join(map(repr, unknown))}, expected some of "
-                    f"{', '.join(row.angles)}"
+                    f"{', '.join(map(repr, row.angles))}"
                 )
+            if row.limits_deg and isinstance(row, BoneRow):
+                self._check_limited(segment, row)
+
+    def _check_limited(self, segment: int, row: BoneRow) -> None:
+        """Limits only where the turns follow from the joints of the limb alone."""
+        bone = segment - len(self.preset.body)
+        parent = self.rows[self.parents[segment]] if self.parents[segment] >= 0 else None
+        third = _basis(row, self.rest[bone])[:, "xyz".index(row.sequence[2][1])]
+        names = [angle for angle in row.angles if angle in row.limits_deg]
+        if row.joint in self.body_of:
+            self.faults.append(f"{row.joint}: no limits for bones of a body; limit the body")
+        elif row.twist == "children" or (
+            isinstance(parent, BoneRow) and parent.twist == "children"
+        ):
+            self.faults.append(f"{row.joint}: no limits at bones whose twist 'children' tell")
+        elif bone in self.hinged:
+            if names != [row.angles[0]]:
+                self.faults.append(f"{row.joint}: after a hinge only {row.angles[0]!r} has limits")
+        elif abs(third @ self.rest[bone]) < 1 - 1e-9:
+            self.faults.append(
+                f"{row.joint}: for limits the last axis, {row.sequence[2]}, must lie along the bone"
+            )
+        elif row.twist == "parent" and row.angles[2] in row.limits_deg:
+            self.faults.append(f"{row.joint}: nothing shows {row.angles[2]!r}; no limits for it")
+
+
+def _basis(row: SegmentRow, rest: FloatArray) -> FloatArray:
+    """Axes of a bone's segment in the zero pose, as columns (3, 3)."""
+    if not isinstance(row, BoneRow) or row.along is None:
+        return np.eye(3)
+    return _swing(axis_vector(row.along), rest)
 
 
 def _swing(start: FloatArray, end: FloatArray) -> FloatArray:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from fitpipe.angles.body_frames import body_frames
 from fitpipe.angles.definition import AUTO, Definition, define
 from fitpipe.angles.euler import continuous_euler, is_near_lock
+from fitpipe.angles.limits import limit_status
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
 from fitpipe.config.angle_preset import AnglePreset
 from fitpipe.errors import SolveError
@@ -18,6 +18,7 @@ from fitpipe.kernels.segment_turns import (
     choose_sides,
     continue_quaternions,
     follow_parent,
+    quaternions,
     some_perpendicular,
 )
 from fitpipe.records import Skeleton, SkeletonAngles, TwistStatus
@@ -73,27 +74,19 @@ def measure(
 ) -> SkeletonAngles:
     """`skeleton_angles` once the definition and the lengths (bone,) are known."""
     skeleton = definition.skeleton
+    n_time, n_segments = len(position_m), len(definition.segments)
     frames = _Frames(position_m, definition, bone_length_m)
-    n_bodies, n_segments = definition.n_bodies, len(definition.segments)
-    for segment in definition.order.tolist():
-        if segment < n_bodies:
-            frames.add_body(segment)
-        else:
-            frames.add_bone(segment - n_bodies)
-
-    n_time = len(position_m)
     world = np.empty((n_time, n_segments, 4))
-    local = np.empty((n_time, n_segments, 4))
     euler = np.empty((n_time, n_segments, 3))
-    for segment in range(n_segments):
+    for segment in definition.order.tolist():
+        R = frames.add(segment)
         up = definition.parents[segment]
-        R = frames.R[:, segment]
-        relative = R if up < 0 else np.swapaxes(frames.R[:, up], -1, -2) @ R
         world[:, segment] = _quaternions(R)
-        local[:, segment] = _quaternions(relative)
         basis = definition.basis[segment]
         euler[:, segment] = continuous_euler(
-            basis.T @ relative @ basis, definition.rows[segment].sequence, recentre=up >= 0
+            basis.T @ frames.relative(segment, R) @ basis,
+            definition.rows[segment].sequence,
+            recentre=up >= 0,
         )
     anchor, anchor_position = _anchors(position_m, skeleton, bone_length_m)
     return SkeletonAngles(
@@ -113,15 +106,16 @@ def measure(
         anchor=anchor,
         anchor_position_m=anchor_position,
         world_wxyz=world,
-        local_wxyz=local,
         euler_rad=euler,
         is_gimbal=is_near_lock(euler, np.radians(definition.preset.gimbal_deg)),
         twist_status=frames.status,
+        limit_rad=definition.limit_rad,
+        limit_status=limit_status(euler, frames.status, definition),
     )
 
 
 class _Frames:
-    """World frames of all segments (time, segment, 3, 3), filled one after the other."""
+    """World frames of the segments, made one after the other; kept while others build on them."""
 
     def __init__(self, position_m: FloatArray, definition: Definition, length_m: FloatArray):
         bones = np.array(definition.skeleton.bones, dtype=np.int64).reshape(-1, 2)
@@ -132,11 +126,30 @@ class _Frames:
         self.direction = step / np.where(self.is_point, np.nan, size)[..., None]
         self.is_there = ~np.isnan(size)
         n_time, n_segments = len(position_m), len(definition.segments)
-        self.R = np.full((n_time, n_segments, 3, 3), np.nan)
+        self.R: dict[int, FloatArray] = {}
+        self.children = [definition.parents.count(segment) for segment in range(n_segments)]
+        self.no_parent = np.broadcast_to(np.eye(3), (n_time, 3, 3))
         self.status: ByteArray = np.full((n_time, n_segments), TwistStatus.ABSENT, np.uint8)
         self.straight = np.sin(np.radians(definition.preset.straight_deg))
 
-    def add_body(self, body: int) -> None:
+    def add(self, segment: int) -> FloatArray:
+        """World frames (time, 3, 3) of a segment whose parent was added; NaN where absent."""
+        bone = segment - self.definition.n_bodies
+        R = self._body(segment) if bone < 0 else self._bone(segment, bone)
+        if self.children[segment]:
+            self.R[segment] = R
+        return R
+
+    def relative(self, segment: int, R: FloatArray) -> FloatArray:
+        """A segment's frames in its parent's; the last child lets go of the parent."""
+        up = self.definition.parents[segment]
+        if up < 0:
+            return R
+        self.children[up] -= 1
+        parent = self.R[up] if self.children[up] else self.R.pop(up)
+        return np.asarray(np.swapaxes(parent, -1, -2) @ R)
+
+    def _body(self, body: int) -> FloatArray:
         members = list(self.definition.members[body])
         R, fixed, told = body_frames(
             self.direction[:, members],
@@ -144,11 +157,10 @@ class _Frames:
             self.length_m[members],
             self._parent_frames(body),
         )
-        self.R[:, body] = R
         self._tell(body, ~np.isnan(R[:, 0, 0]), fixed, told)
+        return R
 
-    def add_bone(self, bone: int) -> None:
-        segment = self.definition.n_bodies + bone
+    def _bone(self, segment: int, bone: int) -> FloatArray:
         up = self._parent_frames(segment)
         there = self.is_there[:, bone] & ~self.is_point[:, bone]
         local = _apply(np.swapaxes(up, -1, -2), self.direction[:, bone])
@@ -167,32 +179,27 @@ class _Frames:
             carry_frames(local, there, seen, rest, axis, frame)
         else:
             follow_parent(local, there, rest, self._spare_axis(bone, axis), _MOST_RAD, frame)
-        self.R[:, segment] = up @ frame
         # a bone of length zero turns with its parent
         point = self.is_there[:, bone] & self.is_point[:, bone]
-        self.R[point, segment] = up[point]
+        frame[point] = np.eye(3)
         self._tell(segment, there | point, seen & there, there & seen.any())
-        hinge = self._hinge_of(bone)
+        hinge = self.definition.hinge_of(bone)
         if hinge >= 0:
             # the plane of a hinge fixes both of its bones
             shared = self.status[:, self.definition.n_bodies + hinge]
             self.status[there, segment] = np.where(
                 shared[there] == TwistStatus.ABSENT, TwistStatus.TRANSPORTED, shared[there]
             )
+        return np.asarray(up @ frame)
 
     def _tell(self, segment: int, there: BoolArray, seen: BoolArray, told: BoolArray) -> None:
         status = np.where(told, TwistStatus.CARRIED, TwistStatus.TRANSPORTED)
         status = np.where(seen, TwistStatus.MEASURED, status)
         self.status[:, segment] = np.where(there, status, TwistStatus.ABSENT)
 
-    def _hinge_of(self, bone: int) -> int:
-        """The bone about whose hinge this one bends, -1 if none."""
-        hinged = self.definition.hinged
-        return hinged.index(bone) if bone in hinged else -1
-
     def _spare_axis(self, bone: int, axis: FloatArray) -> FloatArray:
         """Axis of half a turn away from the zero pose."""
-        hinge = self._hinge_of(bone)
+        hinge = self.definition.hinge_of(bone)
         if hinge < 0:
             return axis
         return axis_vector(str(self.definition.bone_row(hinge).axis))
@@ -201,13 +208,13 @@ class _Frames:
         """The parent's frames (time, 3, 3), from the nearest frame where it has one."""
         up = self.definition.parents[segment]
         if up < 0:
-            return np.tile(np.eye(3), (len(self.R), 1, 1))
-        R = self.R[:, up]
+            return self.no_parent
+        R = self.R[up]
         known = np.flatnonzero(~np.isnan(R[:, 0, 0]))
         if known.size == 0:
-            return np.tile(np.eye(3), (len(R), 1, 1))
+            return self.no_parent
         if known.size == len(R):
-            return np.ascontiguousarray(R)
+            return R
         before = np.searchsorted(known, np.arange(len(R)), side="right") - 1
         return R[known[np.maximum(before, 0)]]
 
@@ -283,11 +290,9 @@ def _swings(start: FloatArray, end: FloatArray) -> FloatArray:
 
 
 def _quaternions(R: FloatArray) -> FloatArray:
-    there = ~np.isnan(R[:, 0, 0])
-    wxyz = np.full((len(R), 4), np.nan)
-    if there.any():
-        wxyz[there] = Rotation.from_matrix(R[there]).as_quat(scalar_first=True)
-    continue_quaternions(there, wxyz)
+    wxyz = np.empty((len(R), 4))
+    quaternions(R, wxyz)
+    continue_quaternions(wxyz)
     return wxyz
 
 

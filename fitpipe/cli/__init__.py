@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fitpipe.cli.angles import angles
 from fitpipe.cli.calibrate import calibrate
 from fitpipe.cli.compare import compare
 from fitpipe.cli.compare_solvers import compare_solvers
@@ -47,7 +48,19 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run, calibrate, compare, export, simulate, compare_solvers):
+COMMANDS = (
+    demo,
+    inspect,
+    fit,
+    run,
+    calibrate,
+    compare,
+    angles,
+    export,
+    simulate,
+    compare_solvers,
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -2,6 +2,7 @@
 
 from fitpipe.config.load import config_text, load_run_config, make_config, with_settings
 from fitpipe.config.models import (
+    AnglesConfig,
     CalibrateConfig,
     FitConfig,
     OutputConfig,
@@ -14,6 +15,7 @@ from fitpipe.config.models import (
 from fitpipe.config.simulate import MotionConfig, NoiseConfig, SensorsConfig, SimulateConfig
 
 __all__ = [
+    "AnglesConfig",
     "CalibrateConfig",
     "FitConfig",
     "MotionConfig",

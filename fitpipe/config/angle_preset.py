@@ -14,7 +14,6 @@ from fitpipe.config.presets import load_preset
 SignedAxis = Literal["+x", "-x", "+y", "-y", "+z", "-z"]
 Vector = tuple[float, float, float]
 Degrees = Annotated[float, Field(ge=-360, le=360)]
-Texts = tuple[str, str, str]
 
 
 def _three_axes(axes: tuple[SignedAxis, ...]) -> tuple[SignedAxis, ...]:
@@ -30,7 +29,14 @@ def _low_to_high(limits: dict[str, tuple[float, float]]) -> dict[str, tuple[floa
     return limits
 
 
+def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) != len(names):
+        raise ValueError(f"expected three different names, got {', '.join(names)}")
+    return names
+
+
 Sequence3 = Annotated[tuple[SignedAxis, SignedAxis, SignedAxis], AfterValidator(_three_axes)]
+Names3 = Annotated[tuple[str, str, str], AfterValidator(_different)]
 Limits = Annotated[dict[str, tuple[Degrees, Degrees]], AfterValidator(_low_to_high)]
 
 
@@ -48,7 +54,7 @@ class SegmentRow(Section):
         description="Axes of the three turns in their order, each about the axis as the turns "
         "before left it; a minus makes turns about the opposite axis positive.",
     )
-    angles: Texts = Field(("x", "y", "z"), description="Names of the three turns.")
+    angles: Names3 = Field(("x", "y", "z"), description="Names of the three turns.")
     limits_deg: Limits = Field({}, description="Lowest and highest value of an angle, by name.")
 
 
@@ -94,7 +100,7 @@ class AnglePreset(Section):
     title: str = ""
     zero_pose: str = Field("", description="The pose in which all angles are zero, in words.")
     straight_deg: Annotated[float, Field(gt=0, lt=45)] = Field(
-        10.0, description="Hinges bent less than this, or this near to folded, show no plane."
+        15.0, description="Hinges bent less than this, or this near to folded, show no plane."
     )
     gimbal_deg: Annotated[float, Field(gt=0, lt=45)] = Field(
         10.0, description="Within this of a quarter turn of the middle angle the flag is set."

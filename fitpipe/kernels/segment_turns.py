@@ -328,11 +328,11 @@ def _turn_onto(before, rest, main, out):
 
 
 @kernel()
-def continue_quaternions(there, wxyz):
+def continue_quaternions(wxyz):
     """Give every quaternion (frame, 4) the sign nearest to the one before; the first w >= 0."""
     last = -1
-    for t in range(there.size):
-        if not there[t]:
+    for t in range(wxyz.shape[0]):
+        if math.isnan(wxyz[t, 0]):
             continue
         if last < 0:
             same = wxyz[t, 0]
@@ -344,3 +344,36 @@ def continue_quaternions(there, wxyz):
             for i in range(4):
                 wxyz[t, i] = -wxyz[t, i]
         last = t
+
+
+@kernel()
+def quaternions(R, wxyz):
+    """Unit quaternions of rotations (frame, 3, 3), into `wxyz` (frame, 4); NaN stays NaN.
+
+    By the largest of the four components (Shepperd 1978, doi:10.2514/3.55767b).
+    """
+    q = np.empty(4)
+    for t in range(R.shape[0]):
+        M = R[t]
+        trace = M[0, 0] + M[1, 1] + M[2, 2]
+        big = -1
+        most = trace
+        for i in range(3):
+            if M[i, i] > most:
+                big = i
+                most = M[i, i]
+        if big < 0:
+            q[0] = 1.0 + trace
+            q[1] = M[2, 1] - M[1, 2]
+            q[2] = M[0, 2] - M[2, 0]
+            q[3] = M[1, 0] - M[0, 1]
+        else:
+            j = (big + 1) % 3
+            k = (big + 2) % 3
+            q[0] = M[k, j] - M[j, k]
+            q[1 + big] = 1.0 + M[big, big] - M[j, j] - M[k, k]
+            q[1 + j] = M[j, big] + M[big, j]
+            q[1 + k] = M[k, big] + M[big, k]
+        size = math.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2 + q[3] ** 2)
+        for i in range(4):
+            wxyz[t, i] = q[i] / size

@@ -55,7 +55,8 @@ class Fit:
         Largest deviation of a bone or rigid pair from its length; NaN without data.
     multiplier : ndarray, shape (time, link)
         Lagrange multiplier of each length in the order of ``Skeleton.links``, in metres (J0 has
-        unit weights): how hard the data pull on the bone. NaN where an end is absent.
+        unit weights): how hard the data pull on the bone. NaN where an end is absent, and in
+        frames that joint limits hold.
     weight : ndarray, shape (time, source, joint)
         What each observation counted for in J0; 0 where it is missing or was not used.
     doubt : ndarray of uint8, shape (time, source, joint)

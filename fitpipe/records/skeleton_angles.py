@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
+from fitpipe.kernels.segment_turns import continue_quaternions
 from fitpipe.records.checks import Faults
 from fitpipe.records.skeleton import Skeleton
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +58,16 @@ class SkeletonAngles:
         NaN in frames in which the bone to the parent places the joint.
     world_wxyz : ndarray, shape (time, segment, 4)
         Unit quaternions, world from segment; NaN where absent. Signs run on over time.
-    local_wxyz : ndarray, shape (time, segment, 4)
-        Parent segment from segment.
     euler_rad : ndarray, shape (time, segment, 3), radians
         The turns of ``sequence`` that make up ``local_wxyz``, running on over time.
     is_gimbal : ndarray of bool, shape (time, segment)
         The middle turn is near a quarter turn, where the two others cannot be told apart well.
     twist_status : ndarray of uint8, shape (time, segment)
         TwistStatus: what tells how the segment is turned about its own axis.
+    limit_rad : ndarray, shape (segment, 3, 2), radians
+        Lowest and highest value of each turn; infinite where there is no limit.
+    limit_status : ndarray of uint8, shape (time, segment)
+        LimitStatus.
 
     Raises
     ------
@@ -80,10 +88,11 @@ class SkeletonAngles:
     anchor: tuple[int, ...]
     anchor_position_m: FloatArray
     world_wxyz: FloatArray
-    local_wxyz: FloatArray
     euler_rad: FloatArray
     is_gimbal: BoolArray
     twist_status: ByteArray
+    limit_rad: FloatArray
+    limit_status: ByteArray
 
     def __post_init__(self) -> None:
         faults = Faults("skeleton angles")
@@ -98,12 +107,13 @@ class SkeletonAngles:
             "bone_length_m": (n_bones,),
             "anchor_position_m": (n_time, len(self.anchor), 3),
             "world_wxyz": (n_time, n_segments, 4),
-            "local_wxyz": (n_time, n_segments, 4),
             "euler_rad": (n_time, n_segments, 3),
             "is_gimbal": (n_time, n_segments),
             "twist_status": (n_time, n_segments),
+            "limit_rad": (n_segments, 3, 2),
+            "limit_status": (n_time, n_segments),
         }
-        types = {"is_gimbal": np.bool_, "twist_status": np.uint8}
+        types = {"is_gimbal": np.bool_, "twist_status": np.uint8, "limit_status": np.uint8}
         for name, shape in shapes.items():
             array = frozen(getattr(self, name), types.get(name, np.float64))
             faults.shape(name, array, shape)
@@ -125,10 +135,46 @@ class SkeletonAngles:
         """Position of the (first) root, shape (time, 3), metres; NaN where absent."""
         return self.anchor_position_m[:, 0]
 
-    @cached_property
+    @property
     def bone_world_wxyz(self) -> FloatArray:
         """The bones' part of ``world_wxyz``: (time, bone, 4)."""
         return self.world_wxyz[:, self.n_bodies :]
+
+    @cached_property
+    def local_wxyz(self) -> FloatArray:
+        """Parent segment from segment, (time, segment, 4); NaN where either is absent."""
+        local = np.array(self.world_wxyz)
+        for segment, up in enumerate(self.segment_parent):
+            if up >= 0:
+                local[:, segment] = _relative(self.world_wxyz[:, up], self.world_wxyz[:, segment])
+            own = np.ascontiguousarray(local[:, segment])
+            continue_quaternions(own)
+            local[:, segment] = own
+        return frozen(local)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Name of every angle, segment by segment: ``"left_knee_flexion_deg"``."""
+        return tuple(
+            re.sub(r"\W+", "_", f"{label} {angle}".lower()) + "_deg"
+            for label, angles in zip(self.segment_label, self.angle_names, strict=True)
+            for angle in angles
+        )
+
+    def to_dataframe(self, time_s: FloatArray) -> pd.DataFrame:
+        """One row per frame: frame, time_s, then every angle in degrees (see ``columns``).
+
+        Parameters
+        ----------
+        time_s : ndarray, shape (time,), seconds
+        """
+        import pandas as pd
+
+        degrees = np.degrees(self.euler_rad.reshape(self.n_frames, -1))
+        table = pd.DataFrame(degrees, columns=pd.Index(self.columns))
+        table.insert(0, "frame", np.arange(self.n_frames))
+        table.insert(1, "time_s", time_s)
+        return table
 
     def forward(self) -> FloatArray:
         """Joint positions (time, joint, 3), metres, from the bones' turns; NaN where absent."""
@@ -144,6 +190,21 @@ class SkeletonAngles:
                 own = position[:, joint]
                 position[:, joint] = np.where(np.isnan(own), placed, own)
         return position
+
+
+def _relative(parent: FloatArray, child: FloatArray) -> FloatArray:
+    """conj(parent) * child, for quaternions (time, 4)."""
+    a, b, c, d = parent.T
+    w, x, y, z = child.T
+    return np.stack(
+        [
+            a * w + b * x + c * y + d * z,
+            a * x - b * w - c * z + d * y,
+            a * y + b * z - c * w - d * x,
+            a * z - b * y + c * x - d * w,
+        ],
+        axis=-1,
+    )
 
 
 def rotate(wxyz: FloatArray, vector: FloatArray) -> FloatArray:
