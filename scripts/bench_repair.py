@@ -4,7 +4,7 @@ Usage: python scripts/bench_repair.py [--frames 3000]
 
 One source sees a simulated motion at 30 Hz with 10 mm noise per axis and known bone lengths; joints
 between others that stay seen are lost for 0.2, 0.5 or 1 s at a time, at random. Each take is fitted
-frame by frame twice: from where the bones were last seen to point, and with the unseen joints placed
+frame by frame twice: from where its bones were last seen to point, and with unseen joints placed
 first, by the two-bone solution or by reaching (`fitpipe.kernels.tree_repair`). Errors are mean
 distances to the true joints over the lost samples, iterations are means over the frames with one.
 """
