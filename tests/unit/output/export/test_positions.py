@@ -31,7 +31,7 @@ def fit(small_fit):
     status[2, 5] = JointStatus.ABSENT
     position = np.random.default_rng(3).normal(size=small_fit.position.shape)
     position[status == JointStatus.ABSENT] = np.nan
-    return replace(small_fit, status=status, position=position)
+    return replace(small_fit, status=status, position=position, angles=None)
 
 
 @pytest.mark.parametrize(
