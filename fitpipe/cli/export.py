@@ -57,7 +57,8 @@ def _paths(files: list[Path], to: str | None, output: Path | None) -> list[tuple
     """Every fit, the file to write for it, and whether the user named that file."""
     from fitpipe.exporting import find_format
 
-    if output is not None and len(files) == 1 and not output.is_dir():
+    is_folder = output is not None and (output.is_dir() or not output.suffix)
+    if output is not None and len(files) == 1 and not is_folder:
         return [(files[0], output, True)]
     if to is None:
         raise OutputError(

@@ -55,6 +55,9 @@ def test_the_ending_of_o_tells_the_format_and_several_go_into_a_folder(folder):
     result = export("walk.h5", "again.h5", "--to", "trc", "-o", "out", cwd=folder)
     assert result.returncode == 0, result.stderr
     assert sorted(p.name for p in (folder / "out").iterdir()) == ["again.trc", "walk.trc"]
+    result = export("walk.h5", "--to", "csv", "-o", "tables/", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert (folder / "tables" / "walk.csv").is_file()
 
 
 def test_files_that_o_does_not_name_are_kept_unless_told_otherwise(folder):
