@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fitpipe.comparison import compare
     from fitpipe.errors import FitpipeError
+    from fitpipe.exporting import export
     from fitpipe.io import read_take, read_takes
     from fitpipe.mapping import MarkerSet
     from fitpipe.output import load_fit
@@ -32,6 +33,7 @@ _HOMES = {
     "Take": "fitpipe.records",
     "Tracker": "fitpipe.solve",
     "compare": "fitpipe.comparison",
+    "export": "fitpipe.exporting",
     "fit": "fitpipe.pipeline",
     "load_fit": "fitpipe.output",
     "plot": "fitpipe.report",
@@ -52,6 +54,7 @@ __all__ = [
     "Take",
     "Tracker",
     "compare",
+    "export",
     "fit",
     "load_fit",
     "plot",

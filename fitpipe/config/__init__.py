@@ -8,6 +8,7 @@ from fitpipe.config.load import (
     with_settings,
 )
 from fitpipe.config.models import (
+    AnglesConfig,
     CalibrateConfig,
     FitConfig,
     OutputConfig,
@@ -21,6 +22,7 @@ from fitpipe.config.models import (
 from fitpipe.config.simulate import MotionConfig, NoiseConfig, SensorsConfig, SimulateConfig
 
 __all__ = [
+    "AnglesConfig",
     "CalibrateConfig",
     "FitConfig",
     "MotionConfig",

@@ -242,6 +242,20 @@ class SolveConfig(Section):
         return self
 
 
+class AnglesConfig(Section):
+    """Joint angles of the fitted skeletons."""
+
+    compute: bool = Field(True, description="Put the angles of every frame into the result.")
+    preset: str = Field(
+        "auto",
+        description="What the angles mean: a preset's name or a TOML file. 'auto' takes the one "
+        "made for the skeleton's joints, else 'general'.",
+    )
+    limits: bool = Field(
+        False, description="Fit frames anew, within the preset's limits, whose angles exceed them."
+    )
+
+
 class OutputConfig(Section):
     """Where results go."""
 
@@ -292,6 +306,7 @@ class FitConfig(Section):
     calibrate: CalibrateConfig = CalibrateConfig()
     weights: WeightsConfig = WeightsConfig()
     solve: SolveConfig = SolveConfig()
+    angles: AnglesConfig = AnglesConfig()
 
 
 class RunConfig(FitConfig):

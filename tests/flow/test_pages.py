@@ -14,7 +14,7 @@ from fitpipe.config import FitConfig, RunConfig
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["write_format_page.py", "write_config_page.py"])
+@pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "scripts").glob("write_*_page.py")))
 def test_a_generated_page_is_current(name):
     script = runpy.run_path(str(ROOT / "scripts" / name))
     assert script["PAGE"].read_text(encoding="utf-8") == script["page"]()
