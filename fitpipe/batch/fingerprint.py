@@ -22,7 +22,11 @@ from fitpipe.errors import InputError
 Sha256 = Callable[[Path], str]
 
 _NO_MATTER: Final = ("solve.threads",)
-_PRESETS: Final = {"skeleton.preset": "skeletons", "takes.markerset": "markersets"}
+_PRESETS: Final = {
+    "angles.preset": "angles",
+    "skeleton.preset": "skeletons",
+    "takes.markerset": "markersets",
+}
 
 
 def file_sha256(path: Path) -> str:

@@ -3,14 +3,17 @@
 from fitpipe.config.load import (
     config_sha256,
     config_text,
+    load_report_config,
     load_run_config,
     make_config,
     with_settings,
 )
 from fitpipe.config.models import (
+    AnglesConfig,
     CalibrateConfig,
     FitConfig,
     OutputConfig,
+    ReportConfig,
     SkeletonConfig,
     SolveConfig,
     WeightsConfig,
@@ -27,6 +30,7 @@ from fitpipe.config.simulate import MotionConfig, NoiseConfig, SensorsConfig, Si
 from fitpipe.config.vary import Variant, check_overrides, expand_grid, override_tables, varied
 
 __all__ = [
+    "AnglesConfig",
     "BatchConfig",
     "CalibrateConfig",
     "FileRow",
@@ -36,6 +40,7 @@ __all__ = [
     "OutputConfig",
     "OverrideConfig",
     "ReadingConfig",
+    "ReportConfig",
     "RunConfig",
     "SensorsConfig",
     "SimulateConfig",
@@ -48,6 +53,7 @@ __all__ = [
     "config_sha256",
     "config_text",
     "expand_grid",
+    "load_report_config",
     "load_run_config",
     "make_config",
     "override_tables",

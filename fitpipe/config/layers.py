@@ -18,6 +18,7 @@ _TOML_PATHS: Final = (  # a preset's name, or the path of a TOML file
     "takes.markerset",
     "calibrate.registration",
     "calibrate.bone_lengths",
+    "angles.preset",
 )
 _AROUND: Final = ("override.", "grid.", "takes.file.options.")  # tables that hold settings
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, get_args
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
-from fitpipe.config.layers import anchored, layer_of, merged, nested, read_layers
-from fitpipe.config.models import Section
+from fitpipe.config.layers import Layer, anchored, layer_of, merged, nested, read_layers
+from fitpipe.config.models import ReportConfig, Section
 from fitpipe.config.run import RunConfig
 from fitpipe.errors import ConfigError, suggest
 
@@ -30,9 +30,7 @@ def load_run_config(path: Path, settings: Mapping[str, Any] | None = None) -> Ru
         A file cannot be read, or keys or values are not what they should be (all listed).
     """
     layers = read_layers(path)
-    table: dict[str, Any] = {}
-    for layer in layers:
-        table = merged(table, layer.table)
+    table = _joined(layers)
     given = nested(settings or {}, table)
     takes = given.get("takes", {})
     if isinstance(takes, dict) and "pattern" in takes:
@@ -44,6 +42,32 @@ def load_run_config(path: Path, settings: Mapping[str, Any] | None = None) -> Ru
         return path if layer is None else layer.path
 
     return make_config(RunConfig, table, path=path, file_of=file_of)
+
+
+def load_report_config(
+    path: Path | None = None, settings: Mapping[str, Any] | None = None
+) -> ReportConfig:
+    """The section [report] of a TOML file, or the defaults; ``settings`` go on top.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, or keys or values are not what they should be (all listed).
+    """
+    said = {} if path is None else _joined(read_layers(path))
+    table = {"report": said.get("report", {})}
+    return make_config(_OnlyReport, with_settings(table, settings or {}), path=path).report
+
+
+def _joined(layers: Sequence[Layer]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for layer in layers:
+        table = merged(table, layer.table)
+    return table
+
+
+class _OnlyReport(Section):
+    report: ReportConfig = ReportConfig()
 
 
 def with_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

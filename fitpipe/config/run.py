@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fitpipe.config.models import FitConfig, OutputConfig, Positive, Section
+from fitpipe.config.models import FitConfig, OutputConfig, Positive, ReportConfig, Section
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -134,6 +134,7 @@ class OverrideConfig(Section):
     calibrate: dict[str, Any] = Field({}, description="As in [calibrate].")
     weights: dict[str, Any] = Field({}, description="As in [weights].")
     solve: dict[str, Any] = Field({}, description="As in [solve].")
+    angles: dict[str, Any] = Field({}, description="As in [angles].")
 
 
 class RunConfig(FitConfig):
@@ -142,6 +143,7 @@ class RunConfig(FitConfig):
     takes: TakesConfig
     output: OutputConfig
     batch: BatchConfig = BatchConfig()
+    report: ReportConfig = ReportConfig()
     override: list[OverrideConfig] = Field(
         [], description="Settings for some takes, by name; the last one that matches wins."
     )

@@ -81,4 +81,7 @@ def _key(key: str, field: FieldInfo) -> Iterator[str]:
 
 
 def _assigned(key: str, value: Any) -> str:
+    if isinstance(value, list | tuple):
+        values = (_assigned("x", item).removeprefix("x = ") for item in value)
+        return f"{key} = [{', '.join(values)}]"
     return tomli_w.dumps({key: value}).strip()

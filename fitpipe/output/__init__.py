@@ -2,8 +2,9 @@
 
 from fitpipe.output.atomic import check_writable, sweep_parts, write_atomically
 from fitpipe.output.checksum import sealed_sha256
+from fitpipe.output.entry import Variable
 from fitpipe.output.read import load_fit, load_provenance
-from fitpipe.output.schema import SCHEMA, Variable, fit_variables, schema_markdown
+from fitpipe.output.schema import SCHEMA, fit_variables, schema_markdown
 from fitpipe.output.write import save_fit
 
 __all__ = [
