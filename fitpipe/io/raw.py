@@ -57,6 +57,8 @@ class RawTake:
         Names in the file; empty if it holds one unnamed source or body.
     up : str
         Up axis the file claims (``"+z"``); empty if it claims none.
+    screen_up : str
+        Axis the file shows upright on a screen: a hint, less than a claim; may be empty.
     """
 
     labels: list[str]
@@ -71,6 +73,7 @@ class RawTake:
     source: str = ""
     body: str = ""
     up: str = ""
+    screen_up: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
