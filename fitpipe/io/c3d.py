@@ -118,7 +118,7 @@ def _layout(
     start = next((byte for byte in starts if byte < len(content)), None)
     if start is None:
         # a file without frames ends where its data would start
-        if starts and min(starts) == len(content) or _claimed(header, parameters) == 0:
+        if (starts and min(starts) == len(content)) or _claimed(header, parameters) == 0:
             raise InputError("no frames: the file names points and holds no data", path=path)
         raise InputError(
             f"truncated C3D: the data are said to start at byte {min(starts, default=0)}, "

@@ -14,8 +14,8 @@ import numpy as np
 from fitpipe.arrays import BoolArray, FloatArray
 from fitpipe.errors import InputError
 from fitpipe.io.axes import infer_up
-from fitpipe.io.clock import frame_times
 from fitpipe.io.claims import check_size, claimed_axis, length_unit, up_axis
+from fitpipe.io.clock import frame_times
 from fitpipe.io.raw import RawTake, ReadOptions, stem
 from fitpipe.records import Finding, Origin, Take
 from fitpipe.records.finding import Severity

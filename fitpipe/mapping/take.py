@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -131,6 +132,7 @@ def _check_found(
         f"{label!r} could be {_some(take.labels[i] for i in columns)}; rename all but one"
         for label, columns in found.unclear.items()
     ]
+    faults += _repeated_faults(take, rules, index)
     faults += _missing_faults(found, needed, index)
     better = ""
     if best is not None and best.n_mapped > len(found.choices):
@@ -152,6 +154,23 @@ def _check_found(
         raise MappingError(
             f"{n} of the labels of take {take.source!r} is among {wanted}", path=path, hint=hint
         )
+
+
+def _repeated_faults(take: Take, rules: MarkerSet, index: LabelIndex) -> list[str]:
+    """One fault per label of the marker set that the file gives to several columns."""
+    repeated = take.origin.metadata.get("repeated_labels", "")
+    names = {name.removeprefix(index.prefix): name for name in repeated.split(", ") if name}
+    faults = []
+    for label in rules.labels:
+        spelling = next((s for s in (label, *rules.alias.get(label, ())) if s in names), None)
+        if spelling is not None:
+            stand_in = re.compile(re.escape(names[spelling]) + r"_\d+")
+            columns = [lb for lb in take.labels if stand_in.fullmatch(lb)]
+            faults.append(
+                f"label {names[spelling]!r} stands over more than one column (read as "
+                f"{_some(columns)}); name the one to use in the marker set"
+            )
+    return faults
 
 
 def _missing_faults(found: Resolution, joints: Iterable[str], index: LabelIndex) -> list[str]:
