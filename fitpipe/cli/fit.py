@@ -9,6 +9,7 @@ import typer
 
 from fitpipe.cli.options import (
     Body,
+    KeepZeros,
     MarkerSetName,
     RateHz,
     Settings,
@@ -34,6 +35,7 @@ def fit(
     units: Units = None,
     up: Up = None,
     rate_hz: RateHz = None,
+    keep_zeros: KeepZeros = False,
     settings: Settings = None,
 ) -> None:
     """Fit rigid skeletons to one take and write them to an HDF5 file."""
@@ -47,7 +49,9 @@ def fit(
 
     config = make_config(FitConfig, with_settings({}, parse_settings(settings)))
     results.check_writable(output.parent)
-    options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
+    options: dict[str, Any] = {
+        "body": body, "units": units, "up": up, "rate_hz": rate_hz, "keep_zeros": keep_zeros,
+    }  # fmt: skip
     takes = read_sources(files, **options)
     with frame_bar(config) as bar:
         result = pipeline.fit(

@@ -85,7 +85,8 @@ def length_unit(
     findings.append(
         Finding(
             "the file claims no length unit",
-            f"read as {raw.assumed_unit}, which is the size of a body",
+            f"read as {raw.assumed_unit}, which is the size of a body"
+            + (f" ({height * METRES_PER[raw.assumed_unit]:.2f} m)" if height == height else ""),
             "note",
             "units= or --units overrides",
         )
@@ -93,7 +94,7 @@ def length_unit(
     return raw.assumed_unit
 
 
-def unit_by_height(labels: Sequence[str], position: FloatArray) -> str | None:
+def unit_by_height(labels: Sequence[str], position: FloatArray, *, smallest_m: float) -> str | None:
     """The one unit of length in which the body is a person's size; None if none or several are.
 
     Parameters
@@ -101,21 +102,23 @@ def unit_by_height(labels: Sequence[str], position: FloatArray) -> str | None:
     labels : sequence of str
     position : ndarray, shape (time, point, 3)
         In the unit that is looked for.
+    smallest_m : float, metres
+        Smaller people are not thought of.
     """
-    fits = _fitting(body_height(tuple(labels), position))
+    fits = _fitting(body_height(tuple(labels), position), smallest_m)
     return fits[0] if len(fits) == 1 else None
 
 
-def _fitting(height: float) -> list[str]:
-    low, high = _PERSON_M
+def _fitting(height: float, low: float = _PERSON_M[0]) -> list[str]:
+    high = _PERSON_M[1]
     # nobody records in decimetres, and a foot is no unit of motion capture either
     usual = {unit: size for unit, size in METRES_PER.items() if unit not in ("dm", "ft")}
     return [unit for unit, metres in usual.items() if low <= height * metres <= high]
 
 
 def _probably(height: float) -> str:
-    fits = _fitting(height)
-    return f" (by the height of the body probably {' or '.join(fits)})" if fits else ""
+    sizes = [f"{height * METRES_PER[unit]:.2f} m in {unit}" for unit in _fitting(height)]
+    return f" (foot to head would be {' or '.join(sizes)})" if sizes else ""
 
 
 def _refuse_giants(height: float, unit: str, claim: str, path: Path) -> None:

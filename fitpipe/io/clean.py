@@ -65,7 +65,8 @@ def to_take(
     position = np.array(raw.position[:, keep], dtype=np.float64)
     confidence = None if raw.confidence is None else np.array(raw.confidence[:, keep])
 
-    zero = _drop_codes(position, labels, findings)
+    keep_zeros = options.keep_zeros or raw.has_no_gaps
+    zero = _drop_codes(position, labels, findings, keep_zeros=keep_zeros)
     if not np.isfinite(position).all(axis=-1).any():
         zeros = f", {zero.sum()} samples are exactly (0, 0, 0)" if zero.any() else ""
         raise InputError(
@@ -216,7 +217,9 @@ def _unique(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _drop_codes(position: FloatArray, labels: list[str], findings: list[Finding]) -> BoolArray:
+def _drop_codes(
+    position: FloatArray, labels: list[str], findings: list[Finding], *, keep_zeros: bool
+) -> BoolArray:
     """Set samples that cannot be positions to NaN, in place; which were exactly zero."""
     wild = np.asarray((np.abs(position) > _FARTHEST).any(axis=-1))
     if wild.any():
@@ -233,7 +236,7 @@ def _drop_codes(position: FloatArray, labels: list[str], findings: list[Finding]
         findings.append(
             Finding(f"{coded.sum()} samples are the code -9999: {who}", "taken as missing", "note")
         )
-    zero = np.asarray((position == 0).all(axis=-1))
+    zero = np.asarray((position == 0).all(axis=-1) & (not keep_zeros))
     position[zero] = np.nan
     return zero
 
@@ -257,7 +260,10 @@ def _tell_zeros(
         if kind.any():
             who = _some([labels[i] for i in np.flatnonzero(kind.any(axis=0))])
             told = what.format(n=kind.sum(), who=who)
-            findings.append(Finding(told, "taken as missing", cast("Severity", severity)))
+            otherwise = "keep_zeros=True or --keep-zeros takes them as positions"
+            findings.append(
+                Finding(told, "taken as missing", cast("Severity", severity), otherwise)
+            )
 
 
 def _confidence(

@@ -20,6 +20,14 @@ _MISSING_WORDS = (
     "1.#QNB", "1.#IND00", "-1.#IND00", "-", "--", "---", ".", "none", "missing",
 )  # fmt: skip
 
+# what a tracking state is worth: not tracked, inferred, tracked
+_STATE_CONFIDENCE = (0.0, 0.2, 1.0)
+_STATES = (
+    (("nottracked", "untracked", "none", "false", "low"), 0.0),
+    (("inferred", "medium"), 0.2),
+    (("tracked", "true", "high"), 1.0),
+)
+
 
 def read_numbers(
     lines: Sequence[str],
@@ -97,6 +105,37 @@ def read_numbers(
         )
         findings.append(Finding(f"{odd.sum()} cells are not numbers: {shown}", "taken as missing"))
     return np.asarray(numbers[use].to_numpy(dtype=np.float64)), findings
+
+
+def tracking_worth(states: Sequence[str], label: str, findings: list[Finding]) -> FloatArray:
+    """Confidence for tracking states, as numbers or words.
+
+    Parameters
+    ----------
+    states : sequence of str
+        ``"2"``, ``"Tracked"``, ``"inferred"``, ``"NotTracked"``, ...
+    label : str
+        Of the joint, for messages.
+    findings : list of Finding
+    """
+    known = {state: _worth_of(state) for state in set(states)}
+    odd = sorted(state for state, worth in known.items() if worth is None)
+    if odd:
+        findings.append(
+            Finding(f"{label}: tracking states {', '.join(map(repr, odd[:3]))}", "taken as 0")
+        )
+    return np.array([known[state] or 0.0 for state in states])
+
+
+def _worth_of(state: str) -> float | None:
+    word = "".join(c for c in state.lower() if c.isalnum())
+    for names, worth in _STATES:
+        if word in names:
+            return worth
+    try:
+        return _STATE_CONFIDENCE[int(float(state))] if float(state) in (0, 1, 2) else None
+    except ValueError:
+        return None
 
 
 def sniff_separator(lines: Sequence[str]) -> str:
