@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -84,13 +84,7 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str) -> Any:
             path=path,
         )
     with archive.open(info) as file:
-        version = np.lib.format.read_magic(file)
-        read_header = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        shape, _, dtype = read_header(file)
+        shape, _, dtype = npy_header(file)
     claimed = math.prod(shape) * dtype.itemsize
     if not dtype.hasobject and claimed > info.file_size:
         raise InputError(
@@ -100,6 +94,14 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str) -> Any:
         )
     with archive.open(info) as file:
         return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran's order, and type that an array in NumPy's format announces."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    return np.lib.format.read_array_header_2_0(file)
 
 
 def takes_of(path: Path, values: Mapping[str, Any], held: Sequence[str]) -> list[RawTake]:

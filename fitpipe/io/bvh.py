@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from fitpipe.arrays import BoolArray, FloatArray
 from fitpipe.errors import InputError
@@ -15,6 +15,9 @@ from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.table import read_numbers
 from fitpipe.io.textfile import FileHead
 from fitpipe.records import Finding
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 _MOTION = re.compile(r"^[ \t]*MOTION[ \t]*$", re.MULTILINE)
 _TOKEN = re.compile(r"[{}]|[^\s{}]+")
@@ -103,6 +106,8 @@ def _hierarchy(head: FileHead, text: str) -> list[_Joint]:
             elif word == "CHANNELS":
                 n = int(tokens[at + 1])
                 joint = joints[open_joints[-1]]
+                if joint.channels:
+                    raise wrong("a second CHANNELS of one joint")
                 joint.channels = [name.lower() for name in tokens[at + 2 : at + 2 + n]]
                 joint.first_column = n_columns
                 n_columns += n
@@ -214,6 +219,8 @@ def _positions(joints: list[_Joint], motion: FloatArray) -> FloatArray:
 
 def _turn(axes: str, angles_deg: FloatArray) -> Rotation | None:
     """Turns about one axis after another, each about the axis as it has been turned."""
+    from scipy.spatial.transform import Rotation
+
     turn: Rotation | None = None
     for k, axis in enumerate(axes):
         one = Rotation.from_euler(axis, angles_deg[:, k : k + 1], degrees=True)

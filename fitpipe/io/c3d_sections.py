@@ -120,7 +120,8 @@ def read_header(path: Path, content: bytes) -> Header:
 def floats(content: bytes, processor: int) -> FloatArray:
     """32-bit floats of any processor, as float64."""
     if processor != 85:
-        return np.frombuffer(content, f"{'>' if processor == 86 else '<'}f4").astype(np.float64)
+        with np.errstate(invalid="ignore"):  # damaged bytes may be signalling NaNs
+            return np.frombuffer(content, f"{'>' if processor == 86 else '<'}f4").astype(np.float64)
     # a VAX F float has its 16-bit halves exchanged and an exponent that is 2 higher
     words = np.frombuffer(content, "<u2").reshape(-1, 2)[:, ::-1]
     bits = np.ascontiguousarray(words).view("<u4").ravel()
@@ -257,7 +258,8 @@ def read_points(
     else:
         values = np.ascontiguousarray(rows).view(f"{header.order}f4")
     cells = values.reshape(n_frames, n_points, 4)
-    return cells[..., :3].astype(np.float64), cells[..., 3].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return cells[..., :3].astype(np.float64), cells[..., 3].astype(np.float64)
 
 
 def frame_bytes(n_points: int, n_analog: int, scale: float) -> int:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from fitpipe.errors import InputError
 from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.table import no_rows, read_numbers
-from fitpipe.io.textfile import FileHead
+from fitpipe.io.textfile import FileHead, number_or_none
 from fitpipe.records import Finding
 
 # which kind of column to read, the first that is there
@@ -59,7 +59,7 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
             labels=list(points[kind]),
             position=table[:, 1:].reshape(len(table), -1, 3),
             time_s=table[:, 0],
-            rate_hz=float(rate) if rate else None,
+            rate_hz=number_or_none(rate),
             unit=facts.get("Length Units"),
             metadata={"software": "Motive", "recording": facts.get("Take Name", "")},
             findings=findings,

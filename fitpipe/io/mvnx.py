@@ -7,7 +7,6 @@ from pathlib import Path
 from xml.parsers import expat
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from fitpipe.arrays import FloatArray
 from fitpipe.errors import InputError
@@ -162,6 +161,8 @@ def _take(path: Path, body: _Body, findings: list[Finding], *, is_one_of_many: b
 
 def _tips(body: _Body, position: FloatArray, wxyz: FloatArray) -> tuple[FloatArray, list[str]]:
     """Points of some segments in the world: origin plus the turned place in the segment."""
+    from scipy.spatial.transform import Rotation
+
     points, names = [], []
     for segment, text in body.tips.items():
         place = np.array([_number(word) for word in text.split()])

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 _MAGIC = b"PAR1"
 _MOST_CELLS = 1 << 28
+# errors of pyarrow are ValueError, KeyError, TypeError, ... as well
+_DAMAGE = (
+    OSError, ValueError, KeyError, TypeError, IndexError, MemoryError, OverflowError,
+    NotImplementedError, RuntimeError, AttributeError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,6 @@ def _sniff(head: FileHead) -> bool:
 def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
     del options
     try:
-        import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise require_extra("reading Parquet", "pyarrow", "parquet") from error
@@ -77,7 +81,7 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
                 path=head.path,
             )
         frame = file.read().to_pandas()
-    except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
+    except _DAMAGE as error:
         said = " ".join(str(error).split())[:160]
         raise InputError(
             f"Parquet file is truncated or damaged ({said})",

@@ -118,6 +118,14 @@ def read_head(path: Path) -> FileHead:
     return FileHead(path, start, is_gzip)
 
 
+def number_or_none(text: str | None) -> float | None:
+    """A number of a header, with a point or a comma; None if it is none."""
+    try:
+        return float((text or "").strip().replace(",", "."))
+    except ValueError:
+        return None
+
+
 def _damaged_gzip(path: Path, error: Exception) -> InputError:
     return InputError(
         f"the gzip stream is truncated or damaged ({error})", path=path, hint="copy the file again"

@@ -9,7 +9,7 @@ import numpy as np
 from fitpipe.errors import InputError
 from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.table import no_rows, read_numbers, sniff_decimal
-from fitpipe.io.textfile import FileHead
+from fitpipe.io.textfile import FileHead, number_or_none
 from fitpipe.records import Finding
 
 _POINTS = ("trajectories", "markers")
@@ -69,10 +69,6 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
     left = [_section(lines[i]) for i in starts if i != at]
     if left:
         findings.append(Finding(f"sections {', '.join(left)}", "left out", "note"))
-    try:
-        rate = float(_section(lines[at + 1]).replace(",", "."))
-    except ValueError:
-        rate = None
     unit = next((units[c] for c in columns[0] if c < len(units) and units[c]), None)
     return [
         RawTake(
@@ -80,7 +76,7 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
             position=table[:, 1:].reshape(len(table), -1, 3),
             # Nexus counts frames from 1
             frame=np.asarray(table[:, 0] - 1),
-            rate_hz=rate,
+            rate_hz=number_or_none(_section(lines[at + 1])),
             unit=unit,
             metadata={"software": "Vicon Nexus"},
             findings=findings,

@@ -125,10 +125,8 @@ def mvnx(position: np.ndarray, wxyz: np.ndarray, *, entity: str = "") -> str:
     def numbers(array: np.ndarray) -> str:
         return " ".join(f"{value:.9f}" for value in array.ravel())
 
-    frames = [
-        '<frame time="0" index="" type="tpose"><orientation>1 0 0 0 1 0 0 0</orientation>'
-        "<position>9 9 9 9 9 9</position></frame>"
-    ]
+    pose = "<orientation>1 0 0 0 1 0 0 0</orientation><position>9 9 9 9 9 9</position>"
+    frames = [f'<frame time="0" index="" type="tpose">{pose}</frame>']
     frames += [
         f'<frame time="{round(1000 * i / 60)}" index="{i}" type="normal">'
         f"<orientation>{numbers(q)}</orientation><position>{numbers(xyz)}</position></frame>"
