@@ -52,6 +52,7 @@ def fit(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
     weight: Sequence[FloatArray] | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
@@ -72,6 +73,8 @@ def fit(
         Leads labels to joints; None takes joints by their own names.
     subject : str, optional
         Whose labels, where a file has several subjects (``Anna:LASI``, ``Ben:LASI``).
+    static : Take, optional
+        A static trial of the person, with markers the takes lack: see `fitpipe.mapping.map_take`.
     bone_length_m : array-like of shape (link,) or mapping of bone name to length, metres, optional
         Known lengths; None measures them on the take (or reads the config's file).
     weight : sequence of ndarray of shape (time, joint), optional
@@ -99,6 +102,7 @@ def fit(
         skeleton=skeleton,
         markerset=markerset,
         subject=subject,
+        static=static,
         bone_length_m=bone_length_m,
         weight=weight,
         config=settings,
@@ -125,7 +129,7 @@ def fit(
         residual=solve.residuals(frames.position, posed.observation_m),
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
-        provenance=_provenance(takes, settings),
+        provenance=_provenance([*takes, *([] if static is None else [static])], settings),
         log=(*posed.log, *noticed, *_contradictions(frames.frame_status)),
     )
 
@@ -148,6 +152,7 @@ def pose(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
     weight: Sequence[FloatArray] | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
@@ -162,7 +167,7 @@ def pose(
     log = [finding for take in takes for finding in _named(take, len(takes))]
 
     # on each source's own clock: interpolation would smear a jump over its neighbours
-    mapped = _mapped(takes, bones, markerset, subject, settings)
+    mapped = _mapped(takes, bones, markerset, subject, static, settings)
     judged = [calibrate.screen(take, bones, settings.weights) for take in mapped]
     clocks, findings = calibrate.find_clocks([take for take, _ in judged], settings.calibrate)
     log += findings
@@ -210,6 +215,7 @@ def measure_lengths(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
 ) -> tuple[BoneLengths, Skeleton, list[Finding]]:
     """Bone lengths of one subject over several takes, of any sensors and times.
@@ -218,7 +224,7 @@ def measure_lengths(
     ----------
     takes : sequence of Take
         One per source and take.
-    skeleton, markerset, subject, config
+    skeleton, markerset, subject, static, config
         As in `fit`; of the config, ``calibrate.symmetric`` and ``[weights]`` matter.
 
     Returns
@@ -236,7 +242,7 @@ def measure_lengths(
     settings = make_config(FitConfig, config)
     _check_person(takes)
     bones = _skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
-    mapped = _mapped(takes, bones, markerset, subject, settings)
+    mapped = _mapped(takes, bones, markerset, subject, static, settings)
     judged = [calibrate.screen(take, bones, settings.weights)[0] for take in mapped]
     log = [finding for take in judged for finding in _named(take, len(takes))]
     lengths, findings = calibrate.estimate_lengths(
@@ -250,10 +256,11 @@ def _mapped(
     skeleton: Skeleton,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None,
     subject: str | None,
+    static: Take | None,
     settings: FitConfig,
 ) -> list[Take]:
     """The takes with the skeleton's joints as labels, and labels that changed places put back."""
-    mapped = [map_take(take, markerset, skeleton, subject=subject) for take in takes]
+    mapped = [map_take(take, markerset, skeleton, subject=subject, static=static) for take in takes]
     swaps = settings.weights.swaps
     return [calibrate.mend_swaps(take, skeleton, swaps=swaps) for take in mapped]
 

@@ -14,6 +14,7 @@ from fitpipe.cli.options import (
     RateHz,
     Settings,
     SkeletonName,
+    Static,
     Subject,
     Units,
     Up,
@@ -31,6 +32,7 @@ def fit(
     skeleton: SkeletonName = None,
     markerset: MarkerSetName = None,
     subject: Subject = None,
+    static: Static = None,
     body: Body = None,
     units: Units = None,
     up: Up = None,
@@ -43,7 +45,7 @@ def fit(
     from fitpipe import pipeline
     from fitpipe.cli.progress import frame_bar
     from fitpipe.cli.settings import parse_settings
-    from fitpipe.cli.sources import read_sources
+    from fitpipe.cli.sources import read_sources, read_static
     from fitpipe.cli.tables import mm
     from fitpipe.config import FitConfig, make_config, with_settings
 
@@ -59,6 +61,7 @@ def fit(
             skeleton=skeleton,
             markerset=markerset,
             subject=subject,
+            static=read_static(static, **options),
             config=config,
             name=output.stem,
             progress=bar(output.stem),

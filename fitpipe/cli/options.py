@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,10 @@ MarkerSetName = Annotated[
 ]
 Subject = Annotated[
     str | None, typer.Option(help="Whose labels, where a file has several subjects.")
+]
+Static = Annotated[
+    Path | None,
+    typer.Option(help="A static trial of the person, with medial markers the takes lack."),
 ]
 Settings = Annotated[
     list[str] | None,

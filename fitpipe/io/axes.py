@@ -23,6 +23,7 @@ _PELVIS = re.compile(r"hip|pelv|asi|psi|sacr|[lr]fep|^v\.?sac", re.IGNORECASE)
 _CLEAR = 0.7  # cosine to the axis above which a direction counts as along it
 _FAR_WALK = 0.5  # of the body's size: who moves less may as well rise as walk
 _LEVEL = 0.5  # of the smaller horizontal range: the rise and fall of a walk is well below
+_FARTHEST = 1e9  # in any unit
 _TALLER = 1.3  # a standing body is this much longer than wide
 
 
@@ -118,11 +119,16 @@ def _rise(labels: tuple[str, ...], position: FloatArray) -> FloatArray | None:
         high = [i for i, name in enumerate(names) if _PELVIS.search(name) and i not in low]
     if not high or not low:
         return None
+    above, below = (_sane(position[:, columns]) for columns in (high, low))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # frames without such a point give NaN
-        return np.asarray(
-            np.nanmedian(position[:, high], axis=1) - np.nanmedian(position[:, low], axis=1)
-        )
+        return np.asarray(np.nanmedian(above, axis=1) - np.nanmedian(below, axis=1))
+
+
+def _sane(position: FloatArray) -> FloatArray:
+    """Positions without numbers whose squares would overflow."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(position) < _FARTHEST, position, np.nan)
 
 
 def _up_from_extent(position: FloatArray) -> str:

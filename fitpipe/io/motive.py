@@ -14,6 +14,8 @@ from fitpipe.records import Finding
 # which kind of column to read, the first that is there
 _KINDS = ("Marker", "Bone", "Rigid Body Marker", "Bone Marker")
 
+_HEADER_ROWS = 4  # facts, types, names, axes
+
 
 def _sniff(head: FileHead) -> bool:
     return bool(head.lines) and head.lines[0].startswith("Format Version,")
@@ -29,6 +31,13 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
             path=head.path,
         )
     header = list(csv.reader(lines[: at + 1]))
+    if len(header) < _HEADER_ROWS:
+        raise InputError(
+            f"{len(header)} header rows, expected {_HEADER_ROWS} or more",
+            path=head.path,
+            place=f"lines 1 to {at + 1}",
+            hint="a quote mark may be open",
+        )
     facts = dict(pairwise(header[0]))
     named = {row[1]: row for row in header[1:] if len(row) > 2}
     axes, roles = header[-1], header[-2]

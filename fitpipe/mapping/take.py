@@ -12,6 +12,7 @@ import numpy as np
 
 from fitpipe.arrays import FloatArray
 from fitpipe.errors import MappingError, nearest_names, suggest
+from fitpipe.mapping.joint_centres import with_centres
 from fitpipe.mapping.labels import LabelIndex, choose_subject
 from fitpipe.mapping.markerset import MarkerSet
 from fitpipe.mapping.propose import Proposal, propose_markersets
@@ -29,6 +30,7 @@ def map_take(
     skeleton: Skeleton,
     *,
     subject: str | None = None,
+    static: Take | None = None,
 ) -> Take:
     """The take with the joints of a skeleton in place of its labels.
 
@@ -43,6 +45,9 @@ def map_take(
     subject : str, optional
         Which subject's labels to take, where a file holds several (``"Anna"`` for
         ``"Anna:LASI"``).
+    static : Take, optional
+        A static trial of the same person with markers the take lacks (medial knees and ankles):
+        joint centres that need them are carried over by the markers of their segment.
 
     Returns
     -------
@@ -68,10 +73,18 @@ def map_take(
         rules = MarkerSet.make(markerset)
     _check_joints(rules, skeleton)
     index = choose_subject(take.labels, rules, subject=subject, take=take.source)
+    still = None
+    if static is not None and rules.virtual:
+        own = choose_subject(static.labels, rules, subject=subject, take=static.source)
+        still = with_centres(static, own, rules, None)
+    made = with_centres(take, index, rules, still)
+    take, index = made.take, made.index
     is_seen = np.any(take.is_observed, axis=0)
     found = resolve(rules, index, is_seen)
     # only marker sets that would map the take as it is are worth a hint
-    proposals = propose_markersets(tuple(index.columns), skeleton.name)
+    proposals = propose_markersets(
+        tuple(name for name in index.columns if name not in made.inputs), skeleton.name
+    )
     best = next((proposal for proposal in proposals if not proposal.missing), None)
     _check_found(take, rules, skeleton, index, found, best, by_name=by_name)
 
@@ -80,7 +93,8 @@ def map_take(
         take, labels=skeleton.joints, position_m=position, confidence=confidence, repairs=()
     )
     findings = [
-        *_label_findings(rules, index, found),
+        *made.findings,
+        *_label_findings(rules, index, found, made.inputs),
         *_joint_findings(rules, skeleton, found, best, by_name=by_name),
         *_never_seen(mapped, found),
     ]
@@ -188,18 +202,23 @@ def _missing_faults(found: Resolution, joints: Iterable[str], index: LabelIndex)
     faults = []
     for label, needing in needed_by.items():
         near = nearest_names(label, index.labels if ":" in label else index.columns)
-        ways = ", ".join(dict.fromkeys(instead.get(label, ())))
+        ways = ", ".join(filter(None, dict.fromkeys(instead.get(label, ()))))
         other_ways = f" (or instead {ways})" if ways else ""
         tail = f"; nearest: {_some(near)}" if near else ""
         faults.append(f"no label {label!r}{other_ways}, needed for {', '.join(needing)}{tail}")
     return faults
 
 
-def _label_findings(rules: MarkerSet, index: LabelIndex, found: Resolution) -> Iterable[Finding]:
+def _label_findings(
+    rules: MarkerSet,
+    index: LabelIndex,
+    found: Resolution,
+    inputs: Mapping[str, tuple[int, ...]],
+) -> Iterable[Finding]:
     """What was done about prefixes, spellings, and labels nobody asked for."""
     if index.prefix:
         yield Finding(
-            f"labels that start with {index.prefix!r} ({len(index.columns)})",
+            f"labels that start with {index.prefix!r} ({len(index.columns) - len(inputs)})",
             "prefix removed",
             "note",
         )
@@ -217,7 +236,13 @@ def _label_findings(rules: MarkerSet, index: LabelIndex, found: Resolution) -> I
             "taken as the same",
             "note",
         )
-    unused = [label for column, label in enumerate(index.labels) if column not in used]
+    behind = {column for columns in inputs.values() for column in columns}
+    n_read = len(index.labels) - len(inputs)
+    unused = [
+        label
+        for column, label in enumerate(index.labels[:n_read])
+        if column not in used and column not in behind
+    ]
     if unused:
         yield Finding(
             f"labels not used by marker set {rules.name!r} ({len(unused)}): {_some(unused)}",
