@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fitpipe.arrays import FloatArray
 from fitpipe.errors import InputError
 from fitpipe.io.c3d_sections import (
     BLOCK,
@@ -20,6 +21,7 @@ from fitpipe.io.c3d_sections import (
     read_parameters,
     read_points,
 )
+from fitpipe.io.c3d_segments import has_segments, read_segments
 from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.textfile import FileHead
 from fitpipe.records import Finding
@@ -63,6 +65,30 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
                 "those before it used",
             )
         )
+    if not parameters.count("POINT", "USED") and has_segments(parameters):
+        labels, position = read_segments(path, content, header, parameters, findings)
+    else:
+        labels, position = _points(path, content, header, parameters, findings)
+    rate = _rate(header, parameters, findings)
+    units = parameters.strings("POINT", "UNITS")
+    return [
+        RawTake(
+            labels=labels,
+            position=position,
+            rate_hz=rate,
+            first_frame=_first_frame(header, parameters),
+            unit=units[0] if units else None,
+            screen_up=_screen_up(parameters),
+            metadata=_metadata(header, parameters, rate),
+            findings=findings,
+        )
+    ]
+
+
+def _points(
+    path: Path, content: bytes, header: Header, parameters: Parameters, findings: list[Finding]
+) -> tuple[list[str], FloatArray]:
+    """Names and positions (time, point, 3) of the points, without what is no position."""
     layout = _layout(path, content, header, parameters, findings)
     position, fourth = read_points(
         content,
@@ -81,25 +107,13 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
         )
     # a negative fourth word marks a sample that was not seen, whatever its coordinates
     position = np.where((fourth < 0)[..., None], np.nan, position)
-
     labels = _labels(parameters, layout.n_points, findings)
     keep = _positions_only(parameters, labels, findings)
     if not keep:
         raise InputError("no 3D points: all trajectories are model outputs", path=path)
-    rate = _rate(header, parameters, findings)
-    units = parameters.strings("POINT", "UNITS")
-    return [
-        RawTake(
-            labels=[labels[i] for i in keep],
-            position=position if len(keep) == len(labels) else position[:, keep],
-            rate_hz=rate,
-            first_frame=_first_frame(header, parameters),
-            unit=units[0] if units else None,
-            screen_up=_screen_up(parameters),
-            metadata=_metadata(header, parameters, rate),
-            findings=findings,
-        )
-    ]
+    if len(keep) < len(labels):
+        position = position[:, keep]
+    return [labels[i] for i in keep], position
 
 
 def _layout(
@@ -111,7 +125,7 @@ def _layout(
     if used is None:
         findings.append(Finding("POINT:USED is absent", f"the header's {n_points} points used"))
     if n_points == 0:
-        raise InputError(_no_points(header, parameters), path=path)
+        raise InputError(_no_points(header), path=path)
     scale = _scale(path, header, parameters, findings)
     blocks = (header.data_block, parameters.count("POINT", "DATA_START") or 0)
     starts = [(block - 1) * BLOCK for block in blocks if block > 1]
@@ -236,9 +250,7 @@ def _is_plausible(position: np.ndarray) -> bool:
     return bool((usual | is_zero).mean() > 0.5)
 
 
-def _no_points(header: Header, parameters: Parameters) -> str:
-    if "ROTATION" in parameters.groups:
-        return "no 3D points: the file holds segment rotations only"
+def _no_points(header: Header) -> str:
     if header.n_points:
         return (
             f"no 3D points: the header announces {header.n_points} points, the parameters give none"
