@@ -9,8 +9,8 @@ written here. Attempts run in child processes with a limit on memory and time; t
 crash or a hang, blames the mutation that was being read, and goes on after it.
 
 Ends: read, read with a warning, refused (an error of fitpipe), and the bad ones: wrong (any other
-exception), crash (the process died), hang (10 s), memory, nonsense (positions accepted without a
-warning that are all missing or more than 100 m away).
+exception), crash (the process died), hang (a minute), memory, nonsense (positions accepted without
+a warning that are all missing or more than 100 m away).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import numpy as np
 
 ENDS = ("read", "warned", "refused", "wrong", "crash", "hang", "memory", "nonsense")
 BAD = ENDS[3:]
-_LIMIT_S = 10
+_LIMIT_S = 60
 _MEMORY = 4 << 30
 _FAR_M = 100.0
 # what these files do not say by themselves

@@ -164,8 +164,5 @@ def _arrays(walk: np.ndarray, folder: Path) -> list[tuple[str, str, bytes]]:
     columns = {
         f"{lb}_{ax}": walk[:, k, i] for k, lb in enumerate(LABELS) for i, ax in enumerate("xyz")
     }
-    try:
-        pd.DataFrame({"time": np.arange(12) / 100, **columns}).to_parquet(folder / "walk.parquet")
-    except ImportError:
-        return found
+    pd.DataFrame({"time": np.arange(12) / 100, **columns}).to_parquet(folder / "walk.parquet")
     return [*found, ("parquet", "walk.parquet", (folder / "walk.parquet").read_bytes())]

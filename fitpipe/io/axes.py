@@ -23,6 +23,7 @@ _PELVIS = re.compile(r"hip|pelv|asi|psi|sacr|[lr]fep|^v\.?sac", re.IGNORECASE)
 _CLEAR = 0.7  # cosine to the axis above which a direction counts as along it
 _FAR_WALK = 0.5  # of the body's size: who moves less may as well rise as walk
 _LEVEL = 0.5  # of the smaller horizontal range: the rise and fall of a walk is well below
+_ENOUGH_FRAMES = 500  # tell the way up and the size of a body
 _FARTHEST = 1e9  # in any unit
 _TALLER = 1.3  # a standing body is this much longer than wide
 
@@ -119,7 +120,8 @@ def _rise(labels: tuple[str, ...], position: FloatArray) -> FloatArray | None:
         high = [i for i, name in enumerate(names) if _PELVIS.search(name) and i not in low]
     if not high or not low:
         return None
-    above, below = (_sane(position[:, columns]) for columns in (high, low))
+    some = position[:: max(1, len(position) // _ENOUGH_FRAMES)]
+    above, below = (_sane(some[:, columns]) for columns in (high, low))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # frames without such a point give NaN
         return np.asarray(np.nanmedian(above, axis=1) - np.nanmedian(below, axis=1))
@@ -133,6 +135,7 @@ def _sane(position: FloatArray) -> FloatArray:
 
 def _up_from_extent(position: FloatArray) -> str:
     seen = position[~np.isnan(position[..., 0]).all(axis=1)]
+    seen = seen[:: max(1, len(seen) // _ENOUGH_FRAMES)]
     if seen.shape[1] < 3 or not len(seen):
         return ""
     with warnings.catch_warnings():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray
+from fitpipe.arrays import FloatArray, all_of_xyz, any_of_xyz
 from fitpipe.errors import InputError
 from fitpipe.io.axes import body_height, up_from_labels, up_from_motion
 from fitpipe.io.raw import RawTake, ReadOptions
@@ -163,7 +163,7 @@ def check_size(
         findings.append(Finding(what, "kept", "warning", otherwise))
         return
     with np.errstate(invalid="ignore"):
-        far = np.asarray((np.abs(position_m) > _FAR_M).any(axis=-1))
+        far = any_of_xyz(np.abs(position_m) > _FAR_M)
     if far.any():
         farthest = float(np.nanmax(np.abs(position_m)))
         findings.append(
@@ -179,7 +179,7 @@ def check_size(
 
 def _spread(position: FloatArray) -> float:
     """Median distance of the points of a frame from the middle of that frame."""
-    seen = np.asarray(np.isfinite(position).all(axis=-1))
+    seen = all_of_xyz(np.isfinite(position))
     rows = np.flatnonzero(seen.any(axis=1))
     rows = rows[:: max(1, len(rows) // 1000)]  # a thousand frames tell the size of a body
     some = np.where(seen[rows, :, None], position[rows], np.nan)

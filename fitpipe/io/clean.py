@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from fitpipe.arrays import BoolArray, FloatArray
+from fitpipe.arrays import BoolArray, FloatArray, all_of_xyz, any_of_xyz
 from fitpipe.errors import InputError
 from fitpipe.io.axes import infer_up
 from fitpipe.io.claims import check_size, claimed_axis, length_unit, up_axis
@@ -67,7 +67,7 @@ def to_take(
 
     keep_zeros = options.keep_zeros or raw.has_no_gaps
     zero = _drop_codes(position, labels, findings, keep_zeros=keep_zeros)
-    if not np.isfinite(position).all(axis=-1).any():
+    if not all_of_xyz(np.isfinite(position)).any():
         zeros = f", {zero.sum()} samples are exactly (0, 0, 0)" if zero.any() else ""
         raise InputError(
             f"no valid sample: all {position.shape[0]} frames of all {len(labels)} points are "
@@ -83,7 +83,8 @@ def to_take(
     position *= metres_per(unit)
     _tell_zeros(zero, position, labels, findings)
     check_size(labels, position, unit, findings)
-    position = position[rows]
+    if len(rows) < len(position):
+        position = position[rows]
     if confidence is not None:
         confidence = _confidence(confidence[rows], position, findings)
     if options.up is not None:
@@ -221,7 +222,7 @@ def _drop_codes(
     position: FloatArray, labels: list[str], findings: list[Finding], *, keep_zeros: bool
 ) -> BoolArray:
     """Set samples that cannot be positions to NaN, in place; which were exactly zero."""
-    wild = np.asarray((np.abs(position) > _FARTHEST).any(axis=-1))
+    wild = any_of_xyz(np.abs(position) > _FARTHEST)
     if wild.any():
         position[wild] = np.nan
         findings.append(
@@ -229,14 +230,14 @@ def _drop_codes(
                 f"{wild.sum()} samples have coordinates beyond {_FARTHEST:g}", "taken as missing"
             )
         )
-    coded = np.asarray((position == _MISSING_CODE).all(axis=-1))
+    coded = all_of_xyz(position == _MISSING_CODE)
     if coded.any():
         position[coded] = np.nan
         who = _some([labels[i] for i in np.flatnonzero(coded.any(axis=0))])
         findings.append(
             Finding(f"{coded.sum()} samples are the code -9999: {who}", "taken as missing", "note")
         )
-    zero = np.asarray((position == 0).all(axis=-1) & (not keep_zeros))
+    zero = all_of_xyz(position == 0) & (not keep_zeros)
     position[zero] = np.nan
     return zero
 
@@ -270,7 +271,7 @@ def _confidence(
     confidence: FloatArray, position: FloatArray, findings: list[Finding]
 ) -> FloatArray:
     """Confidence between 0 and 1, 0 where there is no position."""
-    observed = np.isfinite(position).all(axis=-1)
+    observed = all_of_xyz(np.isfinite(position))
     absent = np.asarray(observed & ~np.isfinite(confidence))
     if absent.any():
         findings.append(Finding(f"{absent.sum()} samples have no confidence", "taken as 1"))

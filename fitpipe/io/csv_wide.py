@@ -88,11 +88,10 @@ def open_table(head: FileHead) -> TextTable:
     ----------
     head : FileHead
     """
-    lines = [(i, line) for i, line in enumerate(head.text_lines(), start=1) if line.strip()]
-    lines = [(i, line) for i, line in lines if not line.lstrip().startswith("#")]
-    if not lines:
+    every = head.text_lines()
+    text = [line for line in every if line and not line.isspace() and line.lstrip()[0] != "#"]
+    if not text:
         raise InputError("empty file (blank lines only)", path=head.path)
-    text = [line for _, line in lines]
     separator = sniff_separator(text)
     names = _fields(text[0], separator)
     n_header = 1
@@ -100,7 +99,7 @@ def open_table(head: FileHead) -> TextTable:
         names = _two_rows(names, _fields(text[1], separator))
         n_header = 2
     rows = text[n_header:]
-    first_line = lines[n_header][0] if len(lines) > n_header else len(lines)
+    first_line = every.index(rows[0]) + 1 if rows else len(every)
     return TextTable(names, rows, separator, sniff_decimal(rows, separator), first_line)
 
 

@@ -19,7 +19,7 @@ from fitpipe.io.textfile import FileHead
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _CHILD = Path(__file__).with_name("hdf5_arrays.py")
-_LEAST_S: Final = 20.0
+_LEAST_S: Final = 15.0
 _BYTES_PER_S: Final = 5e6  # slower than any disk that recordings are worked on from
 
 

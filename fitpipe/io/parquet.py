@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fitpipe.arrays import FloatArray
-from fitpipe.errors import InputError, require_extra
+from fitpipe.errors import InputError
 from fitpipe.io.columns import understand
 from fitpipe.io.csv_long import read_long
 from fitpipe.io.csv_wide import no_coordinates, read_wide
@@ -67,10 +67,7 @@ def _sniff(head: FileHead) -> bool:
 
 def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
     del options
-    try:
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise require_extra("reading Parquet", "pyarrow", "parquet") from error
+    import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(head.path)

@@ -144,8 +144,7 @@ def _is_row(line: str) -> bool:
 
 def _rows(lines: list[str], header: _Header, findings: list[Finding]) -> list[str]:
     """The lines of data, without a last one that was cut."""
-    rows = [line.rstrip("\t ") if not line.strip() else line for line in lines[header.data_line :]]
-    rows = [row for row in rows if row.strip()]
+    rows = [row for row in lines[header.data_line :] if row and not row.isspace()]
     if len(rows) > 1 and _is_cut(rows):
         findings.append(Finding("the last row is cut", "dropped"))
         rows = rows[:-1]
