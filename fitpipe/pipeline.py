@@ -387,6 +387,8 @@ def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
                 "sha256": take.origin.sha256,
                 "format": take.origin.format,
                 "unit": take.origin.unit,
+                "up": take.origin.up,
+                "metadata": dict(take.origin.metadata),
             }
             for take in takes
         ],

@@ -1,4 +1,4 @@
-"""Every recording reads, with its figures, or is refused kindly; readers agree with other programs."""
+"""Every recording reads or is refused kindly, and readers agree with other programs."""
 
 from __future__ import annotations
 
