@@ -1,4 +1,4 @@
-"""Seated takes, several people in one file, static trials, and what a file says beside its points."""
+"""Seated takes, several people in one file, static trials, and what else a file says."""
 
 from __future__ import annotations
 
