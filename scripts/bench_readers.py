@@ -59,7 +59,7 @@ def number(cell: str) -> float:
 def parse(path: Path) -> np.ndarray:
     """What fitpipe has Arrow do: the rows of a file as numbers."""
     mark = "\t" if path.suffix == ".trc" else ","
-    rows = [line for line in path.read_text().splitlines() if line[:1].isdigit()]
+    rows = path.read_text().splitlines()[5 if mark == "\t" else 1 :]
     return read_numbers(rows, n_columns=rows[0].count(mark) + 1, separator=mark)[0]
 
 

@@ -23,7 +23,7 @@ _PELVIS = re.compile(r"hip|pelv|asi|psi|sacr|[lr]fep|^v\.?sac", re.IGNORECASE)
 _CLEAR = 0.7  # cosine to the axis above which a direction counts as along it
 _FAR_WALK = 0.5  # of the body's size: who moves less may as well rise as walk
 _LEVEL = 0.5  # of the smaller horizontal range: the rise and fall of a walk is well below
-_ENOUGH_FRAMES = 500  # tell the way up and the size of a body
+_ENOUGH_FRAMES = 100  # tell the way up and the size of a body
 _FARTHEST = 1e9  # in any unit
 _TALLER = 1.3  # a standing body is this much longer than wide
 

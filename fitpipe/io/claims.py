@@ -181,7 +181,7 @@ def _spread(position: FloatArray) -> float:
     """Median distance of the points of a frame from the middle of that frame."""
     seen = all_of_xyz(np.isfinite(position))
     rows = np.flatnonzero(seen.any(axis=1))
-    rows = rows[:: max(1, len(rows) // 1000)]  # a thousand frames tell the size of a body
+    rows = rows[:: max(1, len(rows) // 100)]  # a hundred frames tell the size of a body
     some = np.where(seen[rows, :, None], position[rows], np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # damaged numbers may overflow

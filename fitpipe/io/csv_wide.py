@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,6 +13,7 @@ from fitpipe.errors import InputError
 from fitpipe.io.columns import Columns, understand
 from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.table import (
+    fields_of,
     no_rows,
     read_numbers,
     sniff_decimal,
@@ -77,7 +77,7 @@ class TextTable:
 
     def text(self, column: int) -> list[str]:
         """One column as text."""
-        split = [_fields(row, self.separator) for row in self.rows]
+        split = [fields_of(row, self.separator) for row in self.rows]
         return [row[column] if column < len(row) else "" for row in split]
 
 
@@ -93,21 +93,14 @@ def open_table(head: FileHead) -> TextTable:
     if not text:
         raise InputError("empty file (blank lines only)", path=head.path)
     separator = sniff_separator(text)
-    names = _fields(text[0], separator)
+    names = fields_of(text[0], separator)
     n_header = 1
-    if len(text) > 1 and _are_axes(_fields(text[1], separator)):
-        names = _two_rows(names, _fields(text[1], separator))
+    if len(text) > 1 and _are_axes(fields_of(text[1], separator)):
+        names = _two_rows(names, fields_of(text[1], separator))
         n_header = 2
     rows = text[n_header:]
     first_line = every.index(rows[0]) + 1 if rows else len(every)
     return TextTable(names, rows, separator, sniff_decimal(rows, separator), first_line)
-
-
-def _fields(line: str, separator: str) -> list[str]:
-    if separator == " ":
-        return line.split()
-    reader = csv.reader([line], delimiter=separator, skipinitialspace=True)
-    return [field.strip() for field in next(reader)]
 
 
 def _are_axes(fields: Sequence[str]) -> bool:
@@ -130,9 +123,9 @@ def _sniff(head: FileHead) -> bool:
     if not lines:
         return False
     separator = sniff_separator(lines)
-    names = _fields(lines[0], separator)
-    if len(lines) > 1 and _are_axes(_fields(lines[1], separator)):
-        names = _two_rows(names, _fields(lines[1], separator))
+    names = fields_of(lines[0], separator)
+    if len(lines) > 1 and _are_axes(fields_of(lines[1], separator)):
+        names = _two_rows(names, fields_of(lines[1], separator))
     return bool(understand(names).points)
 
 

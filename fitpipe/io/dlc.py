@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 
 from fitpipe.errors import InputError
 from fitpipe.io.raw import Format, RawTake, ReadOptions
-from fitpipe.io.table import no_rows, read_numbers, sniff_separator
+from fitpipe.io.table import fields_of, no_rows, read_numbers, sniff_separator
 from fitpipe.io.textfile import FileHead
 
 _ROWS = ("scorer", "individuals", "bodyparts", "coords")
@@ -30,7 +28,7 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
     header: dict[str, list[str]] = {}
     for line in lines[:4]:
         if _first(line) in _ROWS:
-            header[_first(line)] = next(csv.reader([line], delimiter=separator))[1:]
+            header[_first(line)] = fields_of(line, separator)[1:]
     rows = [line for line in lines[len(header) :] if line.strip()]
     coords = [axis.strip().lower() for axis in header["coords"]]
     parts = header["bodyparts"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from itertools import pairwise
 
 from fitpipe.errors import InputError
 from fitpipe.io.raw import Format, RawTake, ReadOptions
-from fitpipe.io.table import no_rows, read_numbers
+from fitpipe.io.table import fields_of, no_rows, read_numbers
 from fitpipe.io.textfile import FileHead, number_or_none
 from fitpipe.records import Finding
 
@@ -30,7 +29,7 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
             "is a Motive export without its column header (a line that starts with Frame,)",
             path=head.path,
         )
-    header = list(csv.reader(lines[: at + 1]))
+    header = [fields_of(line, ",") for line in lines[: at + 1] if line.strip()]
     if len(header) < _HEADER_ROWS:
         raise InputError(
             f"{len(header)} header rows, expected {_HEADER_ROWS} or more",

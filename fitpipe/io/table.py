@@ -204,6 +204,17 @@ def _worth_of(state: str) -> float | None:
         return None
 
 
+def fields_of(line: str, separator: str) -> list[str]:
+    """The fields of one line, quotes and outer blanks removed."""
+    if separator == " ":
+        return line.split()
+    try:
+        fields = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    except csv.Error:  # a field longer than the library takes: an open quote mark
+        fields = line.split(separator)
+    return [field.strip() for field in fields]
+
+
 def sniff_separator(lines: Sequence[str]) -> str:
     """The field separator of a table: the one of tab, semicolon, comma that splits most rows."""
     sample = [line for line in lines[:20] if line.strip()]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 
 from fitpipe.errors import InputError
 from fitpipe.io.raw import Format, RawTake, ReadOptions
-from fitpipe.io.table import no_rows, read_numbers, sniff_decimal
+from fitpipe.io.table import fields_of, no_rows, read_numbers, sniff_decimal
 from fitpipe.io.textfile import FileHead, number_or_none
 from fitpipe.records import Finding
 
@@ -41,10 +39,7 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
     if at + _HEADER_LINES > len(lines):
         raise no_rows(head)
     separator = next((mark for mark in "\t;," if mark in lines[at + 3]), ",")
-    names, axes, units = (
-        [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
-        for line in lines[at + 2 : at + 5]
-    )
+    names, axes, units = (fields_of(line, separator) for line in lines[at + 2 : at + 5])
     points = _points(names, axes)
     if not points:
         raise InputError(
