@@ -175,6 +175,44 @@ def declared_versions(case: Case, tmp: Path) -> None:
         assert core[name].specifier.contains(importlib.metadata.version(name)), name
 
 
+def page_of(source: Path, folder: Path, **env: str) -> tuple[str, str]:
+    """What fit says, and the page of the fit; every RuntimeWarning of the two is an error."""
+    strict = {"PYTHONWARNINGS": "error::RuntimeWarning", **env}
+    fitted = command("fit", source, "-o", folder / "take.h5", cwd=folder, env=strict)
+    assert fitted.returncode == 0, fitted.stderr
+    drawn = command("report", folder / "take.h5", cwd=folder, env=strict)
+    assert drawn.returncode == 0, drawn.stderr
+    return fitted.stdout, (folder / "take.html").read_text(encoding="utf-8")
+
+
+def honest(case: Case, tmp: Path) -> None:
+    said, page = page_of(case.files[0], tmp)
+    assert re.search(r"rms [\d.]+ mm before, [\d.]+ mm after", said)
+    for part in ("By joint", "Worst bone error", "terations", "Frames converged"):
+        assert part in page, part
+    fit = fp.load_fit(tmp / "take.h5")
+    assert np.abs(fit.iterations).sum() > 0
+    rms = np.sqrt(np.mean((fit.position - case.truth()["xyz"]) ** 2))
+    assert rms < np.sqrt(
+        np.mean((fp.read_take(case.files[0]).position_m - case.truth()["xyz"]) ** 2)
+    )
+
+
+def no_display(case: Case, tmp: Path) -> None:
+    folder = walks(case, tmp)
+    _, page = page_of(folder / "walk01.trc", folder, DISPLAY="", MPLBACKEND="")
+    assert "<svg" in page
+
+
+def nothing_to_report(case: Case, tmp: Path) -> None:
+    for name in ("gap-never-seen/take.trc", "one-frame/one.trc"):
+        folder = tmp / Path(name).parent
+        folder.mkdir()
+        _, page = page_of(case.catalogue.folder / name, folder)
+        assert "n/a" in page
+        assert ">nan<" not in page.lower()
+
+
 RUN = {
     "gap-rms": gap_rms,
     "batch-one-bad": one_bad,
@@ -186,6 +224,9 @@ RUN = {
     "console-cp1252": code_page,
     "batch-windows-replace": replace_fails_twice,
     "numpy2": declared_versions,
+    "fit-report-honest": honest,
+    "headless": no_display,
+    "report-empty": nothing_to_report,
 }
 
 PENDING = {
@@ -194,8 +235,5 @@ PENDING = {
     "out-locked": "an output that another program holds is not yet told from others",
     "out-spawn": "runs use one process",
     "batch-worker-killed": "runs use one process",
-    "fit-report-honest": "there is no report yet",
-    "headless": "there is no report yet",
-    "report-empty": "there is no report yet",
 }
 """Cases about parts that fitpipe does not have."""
