@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fitpipe as fp
-from fitpipe.calibrate import noise_m, noise_weights
+from fitpipe.calibrate import noise_course, noise_m, noise_weights, slow_error_m
 from fitpipe.config import WeightsConfig
 from fitpipe.records import Skeleton, Take
 from fitpipe.simulate import walk
@@ -65,3 +65,43 @@ def test_the_quiet_one_of_two_sources_leads():
             np.testing.assert_allclose(fit.noise[0], 0.005, rtol=0.2)
             assert np.median(fit.weight[:, 0]) > 5 * np.median(fit.weight[:, 1])
     assert error[True] < 0.6 * error[False]
+
+
+def test_noise_that_rises_over_the_take_is_followed_whatever_the_motion():
+    planted = np.linspace(0.5, 2.0, 900)
+    rng = np.random.default_rng(3)
+    noise = 0.01 * planted[:, None, None] * rng.normal(size=MOTION.position_m.shape)
+    seen = Take("a", SKELETON.joints, MOTION.position_m + noise, MOTION.time_s)
+    course = noise_course(seen, SKELETON, MOTION.time_s)
+    # drawn a little toward 1, since a second holds no more than some hundred differences
+    np.testing.assert_allclose(course[100:-100], (planted / 1.2)[100:-100], rtol=0.25)
+    assert course[-100] / course[100] > 0.75 * planted[-100] / planted[100]
+    still = noise_course(take(np.full(20, 0.01)), SKELETON, MOTION.time_s)
+    np.testing.assert_allclose(still, 1.0, atol=0.1)
+
+
+def test_bones_that_never_change_have_an_even_course():
+    rigid = Take("a", SKELETON.joints, np.zeros((50, 20, 3)), np.arange(50) / 30)
+    np.testing.assert_array_equal(noise_course(rigid, SKELETON, rigid.time_s), 1.0)
+
+
+def test_the_course_moves_weight_between_sources_and_keeps_each_joints_sum():
+    noise = [np.full(3, 0.01), np.full(3, 0.01)]
+    course = [np.array([1.0, 0.5]), np.array([1.0, 2.0])]
+    config = WeightsConfig(noise_floor_m=1e-9)
+    weight = noise_weights(noise, config, course=course)
+    np.testing.assert_allclose(weight.sum(axis=1), 2.0)
+    np.testing.assert_allclose(weight[1, 0] / weight[1, 1], 16.0)
+    # slow errors do not rise with the noise: where they rule, no source leads
+    biased = noise_weights(noise, config, course=course, slow_m=1.0)
+    np.testing.assert_allclose(biased[1, 0], biased[1, 1], rtol=1e-3)
+
+
+def test_slow_errors_show_between_sources_and_noise_does_not():
+    rng = np.random.default_rng(5)
+    apart = rng.normal(0, 0.03, (1, 2, 20, 3))  # constant: no noise at all
+    both = MOTION.position_m[:, None] + rng.normal(0, 0.01, (900, 2, 20, 3))
+    noise = [np.full(20, 0.01)] * 2
+    assert slow_error_m(both, noise) < 0.003
+    assert 0.02 < slow_error_m(both + apart, noise) < 0.04
+    assert slow_error_m(both[:, :1], noise[:1]) == 0.0
