@@ -18,6 +18,8 @@ _MEDIAN_NORM = 1.5382 * np.sqrt(20.0)
 _FEW = 10
 _PIECE_S = 1.0  # over which the course of the noise is measured
 _PRIOR = 50  # third differences of bones that speak for the noise being the same all the time
+_SLOW_UNSEEN_M = 0.01  # what one sensor by itself must be thought to be off
+_SLOW_LEAST_M = 0.003
 _COMPARED = 4096  # frames on which sources are compared, evenly spread
 
 
@@ -78,7 +80,8 @@ def noise_course(take: Take, skeleton: Skeleton, time_s: FloatArray) -> FloatArr
 def slow_error_m(observation_m: FloatArray, noise: Sequence[FloatArray]) -> float:
     """How far sources lie apart, per source and axis, beyond what their noise explains.
 
-    The median over joints and pairs of sources; 0 for a single source.
+    The median over joints and pairs of sources, 3 mm at least, which they may have in common. 10 mm
+    where no two sources can be compared.
 
     Parameters
     ----------
@@ -95,45 +98,42 @@ def slow_error_m(observation_m: FloatArray, noise: Sequence[FloatArray]) -> floa
             spread = _median(apart[~np.isnan(apart[:, j]), j]) / MEDIAN_NORM[3]
             excess.append((spread**2 - noise[a][j] ** 2 - noise[b][j] ** 2) / 2)
     known = np.array(excess)[~np.isnan(excess)]
-    return float(np.sqrt(max(np.median(known), 0.0))) if known.size else 0.0
+    if known.size == 0:
+        return _SLOW_UNSEEN_M
+    return max(float(np.sqrt(max(np.median(known), 0.0))), _SLOW_LEAST_M)
 
 
 def noise_weights(
     noise: Sequence[FloatArray],
     settings: WeightsConfig,
     *,
-    course: Sequence[FloatArray] | None = None,
-    slow_m: float = 0.0,
+    course: Sequence[FloatArray],
+    slow_m: float,
 ) -> FloatArray:
-    """Weight of each source and joint, (source, joint) or (time, source, joint): typically 1.
+    """Weight of each observation, (time, source, joint): 1 for a typical source, joint and time.
 
     1 / (σ² + floor²) over its median over all sources and joints. The floor stands for what the
-    noise does not show: a sensor's slow errors. With its course over time, the noise shifts a
-    joint's weight from one source to the other, never the sum.
+    noise does not show: a sensor's slow errors.
 
     Parameters
     ----------
     noise : sequence of ndarray, shape (joint,), metres
         One per source; NaN where unknown, which weighs like the median.
     settings : WeightsConfig
-    course : sequence of ndarray, shape (time,), optional
+    course : sequence of ndarray, shape (time,)
         One per source, as `noise_course` gives it.
     slow_m : float, metres
-        Slow errors that were seen, where they are above ``settings.noise_floor_m``.
+        As `slow_error_m` gives it; ``settings.noise_floor_m`` goes before it.
     """
-    floor2 = max(settings.noise_floor_m, slow_m) ** 2
+    floor2 = (slow_m if settings.noise_floor_m is None else settings.noise_floor_m) ** 2
     variance = np.stack(noise) ** 2 + floor2
     known = variance[~np.isnan(variance)]
+    over_time = np.stack(course, axis=1)[..., None]
     if not settings.noise or known.size == 0:
-        return np.ones(variance.shape)
+        return np.ones((len(over_time), *variance.shape))
     typical = float(np.median(known))
     variance = np.where(np.isnan(variance), typical, variance)
-    weight = np.asarray(typical / variance)
-    if course is None or len(noise) == 1:
-        return weight
-    now = 1 / (floor2 + (variance - floor2) * np.stack(course, axis=1)[..., None] ** 2)
-    now *= weight.sum(axis=0) / now.sum(axis=1)[:, None]
-    return np.asarray(now)
+    return np.asarray(typical / (floor2 + (variance - floor2) * over_time**2))
 
 
 def _median(values: FloatArray) -> float:
