@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fitpipe import calibrate, solve
+from fitpipe.angles import angles_of_fit, load_limit_kernels
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray
-from fitpipe.config import CalibrateConfig, FitConfig, config_text, make_config
+from fitpipe.config import AnglesConfig, CalibrateConfig, FitConfig, config_text, make_config
 from fitpipe.errors import RecordError
 from fitpipe.mapping import MarkerSet, map_take
 from fitpipe.records import (
@@ -25,6 +26,7 @@ from fitpipe.records import (
     Fit,
     FrameStatus,
     Skeleton,
+    SkeletonAngles,
     Take,
 )
 
@@ -105,6 +107,7 @@ def fit(
     )
     bones, lengths = posed.problem.skeleton, posed.calibration.bone_lengths.length_m
     frames, weights, noticed = _solve(posed, settings, progress)
+    frames, angles, about_angles = _turned(frames, weights, posed, settings)
 
     return Fit(
         name=name or "+".join(take.source for take in takes),
@@ -122,11 +125,13 @@ def fit(
         weight=weights,
         doubt=posed.doubt,
         noise=posed.noise_m,
+        observation=posed.observation_m.astype(np.float32),
         residual=solve.residuals(frames.position, posed.observation_m),
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
         provenance=_provenance(takes, settings),
-        log=(*posed.log, *noticed, *_contradictions(frames.frame_status)),
+        log=(*posed.log, *noticed, *_contradictions(frames.frame_status), *about_angles),
+        angles=angles,
     )
 
 
@@ -137,9 +142,14 @@ def load_kernels(config: FitConfig) -> None:
     position = np.stack([0.3 * joint + 0 * bend, 0.1 * bend, 0.1 * np.cos(3 * bend)], axis=-1)
     chain = Skeleton("chain", ("a", "b", "c"), (-1, 0, 1))
     takes = [Take(source, chain.joints, position, frame / 30) for source in "ab"]
-    # what the config gives (lengths, transforms, offsets) belongs to other takes
-    own = CalibrateConfig(time_offset="none")
-    fit(takes, skeleton=chain, config=config.model_copy(update={"calibrate": own}))
+    # what the config gives (lengths, transforms, offsets, angles) belongs to other takes
+    own = {
+        "calibrate": CalibrateConfig(time_offset="none"),
+        "angles": AnglesConfig(compute=config.angles.compute or config.angles.limits),
+    }
+    fit(takes, skeleton=chain, config=config.model_copy(update=own))
+    if config.angles.limits:
+        load_limit_kernels()
 
 
 def pose(
@@ -329,6 +339,31 @@ def _solve(posed: Posed, settings: FitConfig, progress: Progress | None) -> solv
         problem = solve.pose_problem(posed.observation_m, weights, posed.problem.skeleton)
         fits = fitted(problem, weights, number)
     return fits
+
+
+def _turned(
+    frames: solve.FrameFits, weights: FloatArray, posed: Posed, settings: FitConfig
+) -> tuple[solve.FrameFits, SkeletonAngles | None, tuple[Finding, ...]]:
+    """The joint angles, if asked for, and the frames as they are held to their limits."""
+    if not (settings.angles.compute or settings.angles.limits):
+        return frames, None, ()
+    bones = posed.problem.skeleton
+    problem = solve.pose_problem(posed.observation_m, weights, bones)
+    target, stiffness = problem.target, problem.stiffness
+    if settings.solve.temporal != "none":
+        # the motion is smooth: the nearest pose to it, not to the noise of the frame
+        known = np.isfinite(frames.position[..., 0])
+        target = np.where(known[..., None], frames.position, 0.0)
+        stiffness = known * np.maximum(stiffness, stiffness[stiffness > 0].min())
+    lengths = posed.calibration.bone_lengths.length_m
+    found = angles_of_fit(
+        frames.position, bones, lengths, settings.angles, target_m=target, stiffness=stiffness
+    )
+    if found.is_refitted.any():
+        frames = solve.refitted(
+            frames, problem, found.position_m, found.is_refitted, found.is_converged
+        )
+    return frames, found.angles if settings.angles.compute else None, found.findings
 
 
 def _never_seen(weight: FloatArray, skeleton: Skeleton) -> list[Finding]:

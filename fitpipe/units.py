@@ -43,6 +43,11 @@ def parse_axis(text: str) -> str | None:
     return name if name in AXES else None
 
 
+def axis_vector(axis: str) -> FloatArray:
+    """Unit vector (3,) of a signed axis such as ``"-y"``."""
+    return np.asarray(np.eye(3)["xyz".index(axis[1])] * (-1.0 if axis[0] == "-" else 1.0))
+
+
 def rotation_to_y_up(up: str) -> FloatArray:
     """Rotation (3, 3), det = +1, that carries a frame with up axis ``up`` into one with +Y up."""
     sign = -1.0 if up[0] == "-" else 1.0

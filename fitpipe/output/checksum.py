@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fitpipe.output.schema import Variable
+from fitpipe.output.entry import Variable
 
 # attributes that decide what numbers mean; the wording of the others is no part of the fit
 _COVERED_OF_VARIABLE: Final = ("units", "format")

@@ -12,8 +12,10 @@ import h5py
 import numpy as np
 
 from fitpipe.errors import OutputError, RecordError, nearest_names
+from fitpipe.output.angle_entries import read_angles
 from fitpipe.output.checksum import breaks_seal, checksum
-from fitpipe.output.schema import ENTRIES, SCHEMA, SCHEMA_NAME, SCHEMA_VERSION, Variable
+from fitpipe.output.entry import Variable
+from fitpipe.output.schema import ENTRIES, SCHEMA, SCHEMA_NAME, SCHEMA_VERSION
 from fitpipe.records import BoneLengths, Calibration, Finding, Fit, Skeleton, SourceTransform
 
 # what h5py raises on a file whose bytes do not fit together
@@ -131,9 +133,10 @@ def _fit(name: str, variables: tuple[Variable, ...]) -> Fit:
         for name, value in values.items()
         if name.startswith("provenance/")
     }
+    skeleton = _skeleton(values)
     return Fit(
         name=name,
-        skeleton=_skeleton(values),
+        skeleton=skeleton,
         sources=tuple(values["source"]),
         time_s=values["time"],
         position=values["position"],
@@ -147,11 +150,13 @@ def _fit(name: str, variables: tuple[Variable, ...]) -> Fit:
         weight=values["weight"],
         doubt=values.get("doubt", np.zeros(values["weight"].shape, np.uint8)),
         noise=values.get("noise", np.full(values["weight"].shape[1:], np.nan)),
+        observation=values.get("observation"),
         residual=values["residual"],
         disagreement=values["disagreement"],
         calibration=_calibration(values),
         provenance=provenance,
         log=_log(values),
+        angles=read_angles(values, skeleton),
     )
 
 

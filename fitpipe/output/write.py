@@ -16,7 +16,8 @@ import fitpipe
 from fitpipe.errors import OutputError
 from fitpipe.output.atomic import write_atomically
 from fitpipe.output.checksum import checksum, seal
-from fitpipe.output.schema import CONVENTIONS, GROUPS, SCHEMA, Variable, group_of, schema_variables
+from fitpipe.output.entry import Variable, group_of
+from fitpipe.output.schema import CONVENTIONS, GROUPS, OPTIONAL_GROUPS, SCHEMA, schema_variables
 from fitpipe.records import Finding, Fit
 
 _PLAIN_BELOW_BYTES: Final = 16 * 1024  # a chunk index weighs more than it saves on less
@@ -150,11 +151,13 @@ def _file_image(variables: Sequence[Variable], fit: Fit, compression: int) -> by
             file.attrs[name] = value
         scales: dict[str, h5py.Dataset] = {}
         for group in GROUPS:
+            own = [variable for variable in variables if group_of(variable.name) == group]
+            if group in OPTIONAL_GROUPS and not own:
+                continue
             if group:
                 file.create_group(group, track_order=True)
-            for variable in variables:
-                if group_of(variable.name) == group:
-                    _add(file, variable, scales, compression)
+            for variable in own:
+                _add(file, variable, scales, compression)
         file.flush()
         return bytes(file.id.get_file_image())
 

@@ -4,7 +4,8 @@ from fitpipe.records.calibration import BoneLengths, Calibration, SourceTransfor
 from fitpipe.records.finding import Finding
 from fitpipe.records.fit import Fit
 from fitpipe.records.skeleton import Skeleton
-from fitpipe.records.status import Doubt, FrameStatus, JointStatus
+from fitpipe.records.skeleton_angles import SkeletonAngles
+from fitpipe.records.status import Doubt, FrameStatus, JointStatus, LimitStatus, TwistStatus
 from fitpipe.records.take import Origin, Take
 
 __all__ = [
@@ -15,8 +16,11 @@ __all__ = [
     "Fit",
     "FrameStatus",
     "JointStatus",
+    "LimitStatus",
     "Origin",
     "Skeleton",
+    "SkeletonAngles",
     "SourceTransform",
     "Take",
+    "TwistStatus",
 ]

@@ -1,6 +1,6 @@
 """Fits the skeleton to the weighted observations, frame by frame or over time."""
 
-from fitpipe.solve.frames import FrameFits, TakeFits, fit_frames
+from fitpipe.solve.frames import FrameFits, TakeFits, fit_frames, refitted
 from fitpipe.solve.problem import Problem, pose_problem, registered, robust_weights, weights
 from fitpipe.solve.residuals import disagreement, residuals, worst_bone_error
 from fitpipe.solve.take import fit_take
@@ -18,6 +18,7 @@ __all__ = [
     "fit_take",
     "fit_trajectory",
     "pose_problem",
+    "refitted",
     "registered",
     "residuals",
     "robust_weights",

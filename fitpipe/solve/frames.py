@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fitpipe.arrays import ByteArray, FloatArray, IntArray
+from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray
 from fitpipe.config import SolveConfig
 from fitpipe.errors import SolveError
 from fitpipe.kernels.tree_newton import TreeFit, fit_tree
+from fitpipe.kernels.tree_repair import REACH, repaired_start
 from fitpipe.kernels.tree_start import last_directions
-from fitpipe.records import Finding, JointStatus, Skeleton
+from fitpipe.records import Finding, FrameStatus, JointStatus, Skeleton
 from fitpipe.solve.frames_loop import fit_loop
 from fitpipe.solve.problem import Problem
 from fitpipe.solve.rigid_pairs import has_rigid_pairs, hold_rigid_pairs
@@ -98,7 +99,10 @@ def fit_frames(
         block = slice(begin, min(begin + size, n_time))
         target = np.ascontiguousarray(problem.target[block][:, tree.order])
         stiffness = np.ascontiguousarray(problem.stiffness[block][:, tree.order])
-        fitted = fit_block(target, stiffness, tree.length_m, tree.parent, rest=tree.rest, last=last)
+        start = _start(problem, block, tree, last, settings)
+        fitted = fit_block(
+            target, stiffness, tree.length_m, tree.parent, rest=tree.rest, last=last, start=start
+        )
         last = last_directions(target, stiffness, tree.length_m, tree.parent, last=last)
         carried = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
         fits.position[block, tree.order] = fitted.position
@@ -113,6 +117,30 @@ def fit_frames(
         if progress is not None:
             progress(block.stop, n_time)
     return fits
+
+
+def _start(
+    problem: Problem,
+    block: slice,
+    tree: KernelTree,
+    last: FloatArray | None,
+    settings: SolveConfig,
+) -> FloatArray | None:
+    """Where the frames of a block start, with joints that no source saw placed between the seen."""
+    if (problem.stiffness[block] > 0).all():
+        return None
+    around = slice(max(0, block.start - REACH), block.stop + REACH)
+    return repaired_start(
+        np.ascontiguousarray(problem.target[around][:, tree.order]),
+        np.ascontiguousarray(problem.stiffness[around][:, tree.order]),
+        tree.length_m,
+        tree.parent,
+        rest=tree.rest,
+        last=last,
+        low=block.start - around.start,
+        high=block.stop - around.start,
+        n_threads=settings.threads,
+    )
 
 
 def _solver(settings: SolveConfig) -> tuple[Callable[..., TreeFit], int]:
@@ -151,3 +179,34 @@ def kernel_tree(skeleton: Skeleton) -> KernelTree:
     parent = np.where(np.isnan(length) | (parents < 0), -1, slot[parents])[order]
     rest = np.ascontiguousarray(skeleton.rest_direction[order])
     return KernelTree(order, parent, np.nan_to_num(length[order]), rest, slot[children])
+
+
+def refitted(
+    fits: FrameFits,
+    problem: Problem,
+    position_m: FloatArray,
+    is_refitted: BoolArray,
+    is_converged: BoolArray,
+) -> FrameFits:
+    """The fits with other positions in some frames, found under constraints besides the bones.
+
+    Their objective is that of the new positions; multipliers there are none.
+
+    Parameters
+    ----------
+    fits : FrameFits
+    problem : Problem
+        That of the objective.
+    position_m : ndarray, shape (time, joint, 3), metres
+    is_refitted, is_converged : ndarray of bool, shape (time,)
+        Which frames, and whether they came to rest.
+    """
+    apart = np.nan_to_num(position_m - problem.target)
+    J0 = 0.5 * np.einsum("tj,tjc,tjc->t", problem.stiffness, apart, apart) + problem.constant
+    status = np.where(is_converged, FrameStatus.STATIONARY, FrameStatus.STALLED)
+    return fits._replace(
+        position=position_m,
+        objective=np.where(is_refitted, J0, fits.objective),
+        frame_status=np.where(is_refitted, status, fits.frame_status).astype(np.uint8),
+        multiplier=np.where(is_refitted[:, None], np.nan, fits.multiplier),
+    )
