@@ -72,9 +72,12 @@ def noise_course(take: Take, skeleton: Skeleton, time_s: FloatArray) -> FloatArr
         seen = third[first:last][known[first:last]]
         n = seen.size / 3  # differences that overlap say less
         middle = float(np.median(seen)) if seen.size else 1.0
-        at.append((take.time_s[first] + take.time_s[last + 2]) / 2)
+        at.append((first + last + 2) / 2)
         factor.append(np.log((n * middle**2 + _PRIOR) / (n + _PRIOR)) / 2)
-    return np.asarray(np.exp(np.interp(time_s, at, factor)))
+    frame = np.arange(take.n_frames)
+    # of the nearest frame, so that the rounding of another clock does not reach the weights
+    nearest = np.rint(np.interp(time_s, take.time_s, frame)).astype(np.int64)
+    return np.asarray(np.exp(np.interp(frame, at, factor)))[nearest]
 
 
 def slow_error_m(observation_m: FloatArray, noise: Sequence[FloatArray]) -> float:
