@@ -37,7 +37,9 @@ from fitpipe.records import (
     Take,
 )
 
-_NUMERICAL = ("fitpipe", "numpy", "scipy", "numba", "llvmlite", "pandas", "h5py", "ezc3d")
+_NUMERICAL = (
+    "fitpipe", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow", "h5py", "ezc3d",
+)  # fmt: skip
 
 Progress = Callable[[int, int], None]
 
@@ -61,6 +63,7 @@ def fit(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
     weight: Sequence[FloatArray] | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
@@ -81,6 +84,8 @@ def fit(
         Leads labels to joints; None takes joints by their own names.
     subject : str, optional
         Whose labels, where a file has several subjects (``Anna:LASI``, ``Ben:LASI``).
+    static : Take, optional
+        A static trial of the person, with markers the takes lack: see `fitpipe.mapping.map_take`.
     bone_length_m : array-like of shape (link,) or mapping of bone name to length, metres, optional
         Known lengths; None measures them on the take (or reads the config's file).
     weight : sequence of ndarray of shape (time, joint), optional
@@ -108,6 +113,7 @@ def fit(
         skeleton=skeleton,
         markerset=markerset,
         subject=subject,
+        static=static,
         bone_length_m=bone_length_m,
         weight=weight,
         config=settings,
@@ -137,7 +143,7 @@ def fit(
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
         provenance=_provenance(takes, settings)
-        | {"given": _given(skeleton, markerset, subject, bone_length_m, weight)},
+        | {"given": _given(skeleton, markerset, subject, static, bone_length_m, weight)},
         log=(*posed.log, *noticed, *_contradictions(frames.frame_status), *about_angles),
         angles=angles,
     )
@@ -166,6 +172,7 @@ def pose(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
     weight: Sequence[FloatArray] | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
@@ -180,7 +187,7 @@ def pose(
     log = [finding for take in takes for finding in _named(take, len(takes))]
 
     # on each source's own clock: interpolation would smear a jump over its neighbours
-    mapped = _mapped(takes, bones, markerset, subject, settings)
+    mapped = _mapped(takes, bones, markerset, subject, static, settings)
     judged = [calibrate.screen(take, bones, settings.weights) for take in mapped]
     clocks, findings = calibrate.find_clocks([take for take, _ in judged], settings.calibrate)
     log += findings
@@ -228,6 +235,7 @@ def measure_lengths(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
 ) -> tuple[BoneLengths, Skeleton, list[Finding]]:
     """Bone lengths of one subject over several takes, of any sensors and times.
@@ -236,7 +244,7 @@ def measure_lengths(
     ----------
     takes : sequence of Take
         One per source and take.
-    skeleton, markerset, subject, config
+    skeleton, markerset, subject, static, config
         As in `fit`; of the config, ``calibrate.symmetric`` and ``[weights]`` matter.
 
     Returns
@@ -254,7 +262,7 @@ def measure_lengths(
     settings = make_config(FitConfig, config)
     _check_person(takes)
     bones = _skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
-    mapped = _mapped(takes, bones, markerset, subject, settings)
+    mapped = _mapped(takes, bones, markerset, subject, static, settings)
     judged = [calibrate.screen(take, bones, settings.weights)[0] for take in mapped]
     log = [finding for take in judged for finding in _named(take, len(takes))]
     lengths, findings = calibrate.estimate_lengths(
@@ -268,10 +276,11 @@ def _mapped(
     skeleton: Skeleton,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None,
     subject: str | None,
+    static: Take | None,
     settings: FitConfig,
 ) -> list[Take]:
     """The takes with the skeleton's joints as labels, and labels that changed places put back."""
-    mapped = [map_take(take, markerset, skeleton, subject=subject) for take in takes]
+    mapped = [map_take(take, markerset, skeleton, subject=subject, static=static) for take in takes]
     swaps = settings.weights.swaps
     return [calibrate.mend_swaps(take, skeleton, swaps=swaps) for take in mapped]
 
@@ -413,13 +422,19 @@ def _flips(flipped: BoolArray, takes: Sequence[Take]) -> list[Finding]:
 
 
 def _given(
-    skeleton: object, markerset: object, subject: object, bone_length_m: object, weight: object
+    skeleton: object,
+    markerset: object,
+    subject: object,
+    static: Take | None,
+    bone_length_m: object,
+    weight: object,
 ) -> dict[str, str]:
     """What the caller gave beside takes and config; text as it is, else only its type."""
     given = {
         "skeleton": skeleton,
         "markerset": markerset,
         "subject": subject,
+        "static": static and (static.origin.path or static),
         "bone_length_m": bone_length_m,
         "weight": weight,
     }
@@ -446,6 +461,8 @@ def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
                 "format": take.origin.format,
                 "unit": take.origin.unit,
                 "asked": dict(take.origin.asked),
+                "up": take.origin.up,
+                "metadata": dict(take.origin.metadata),
             }
             for take in takes
         ],

@@ -78,7 +78,7 @@ def identity(job: TakeJob, sha256: Sha256 = file_sha256) -> dict[str, Any]:
 
 def settings(job: TakeJob) -> dict[str, Any]:
     """The job's settings by dotted key, those that are None left out."""
-    takes = {"takes": {"subject": job.subject, "markerset": job.markerset}}
+    takes = {"takes": {"subject": job.subject, "markerset": job.markerset, "static": job.static}}
     table = takes | job.fit.model_dump(mode="json")
     return {key: value for key, value in flat(table) if value is not None}
 
@@ -131,7 +131,7 @@ def _told(value: Any) -> str:
 
 def _by_content(key: str, value: Any, sha256: Sha256) -> Any:
     """A file that a setting names, by its content."""
-    if isinstance(value, str) and value.endswith(".toml"):
+    if isinstance(value, str) and (value.endswith(".toml") or key == "takes.static"):
         return {"sha256": sha256(Path(value))}
     if key in _PRESETS and isinstance(value, str):
         source = resources.files("fitpipe") / "presets" / _PRESETS[key] / f"{value}.toml"

@@ -36,7 +36,7 @@ class TakeJob(Section):
     name : str
     files : tuple of TakeFile
         The reference source first. Paths are absolute.
-    subject, markerset : str, optional
+    subject, markerset, static : str, optional
         As in ``[takes]`` of the config.
     fit : FitConfig
     output : str
@@ -57,6 +57,7 @@ class TakeJob(Section):
     files: tuple[TakeFile, ...]
     subject: str | None = None
     markerset: str | None = None
+    static: str | None = None
     fit: FitConfig = FitConfig()
     output: str
     compression: int = 4
@@ -76,7 +77,10 @@ class TakeJob(Section):
     @property
     def config_text(self) -> str:
         """The take as a config that ``fitpipe run`` takes, but for the output's folder."""
-        takes: dict[str, Any] = {"subject": self.subject, "markerset": self.markerset}
+        static = None if self.static is None else str(Path(self.static).absolute())
+        takes: dict[str, Any] = {
+            "subject": self.subject, "markerset": self.markerset, "static": static
+        }  # fmt: skip
         rows = [
             {"take": self.name}
             | file.model_dump(mode="json", exclude_none=True, exclude_defaults=True)

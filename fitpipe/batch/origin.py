@@ -71,6 +71,7 @@ def _job_of_python(path: Path, provenance: Mapping[str, Any], table: dict[str, A
             ],
             "subject": given.get("subject"),
             "markerset": given.get("markerset"),
+            "static": given.get("static"),
             "fit": config,
             "output": str(path),
         },

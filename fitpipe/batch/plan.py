@@ -163,6 +163,7 @@ def _jobs(
             files=tuple(_file(row, config.takes) for row in rows),
             subject=config.takes.subject if subject is None else subject,
             markerset=config.takes.markerset,
+            static=config.takes.static,
             fit=config.fit_config(),
             output=str(folder / f"{name}.h5"),
             compression=config.output.compression,

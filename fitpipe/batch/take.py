@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fitpipe.batch.fingerprint import file_sha256, fingerprint, identity
-from fitpipe.batch.job import TakeJob
+from fitpipe.batch.job import TakeFile, TakeJob
 from fitpipe.batch.lock import has_lease
 from fitpipe.batch.outcome import Outcome
 from fitpipe.errors import BatchError, InputError, OutputError
@@ -32,7 +32,7 @@ def read_sources(job: TakeJob) -> list[Take]:
 
     takes = []
     for file in job.files:
-        options = file.model_dump(exclude={"source", "path"})
+        options = _reading(file)
         inside = read_takes(file.path, **options)
         if file.source and len(inside) == 1:
             inside = [replace(inside[0], source=file.source)]
@@ -40,6 +40,23 @@ def read_sources(job: TakeJob) -> list[Take]:
             inside = [replace(take, source=f"{file.source}/{take.source}") for take in inside]
         takes += inside
     return takes
+
+
+def read_static(job: TakeJob) -> Take | None:
+    """The static trial, read as the take's first file is; None if the job has none.
+
+    Raises
+    ------
+    InputError
+        It cannot be read.
+    """
+    from fitpipe.io import read_take
+
+    return None if job.static is None else read_take(job.static, **_reading(job.files[0]))
+
+
+def _reading(file: TakeFile) -> dict[str, Any]:
+    return file.model_dump(exclude={"source", "path"}, exclude_none=True)
 
 
 def fit_take(job: TakeJob, *, progress: Progress | None = None) -> Fit:
@@ -93,6 +110,7 @@ def _fit(job: TakeJob, takes: list[Take], before: dict[str, Any], progress: Prog
         takes,
         markerset=job.markerset,
         subject=job.subject,
+        static=read_static(job),
         config=job.fit_here,
         name=job.name,
         progress=progress,

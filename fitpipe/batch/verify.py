@@ -83,7 +83,8 @@ def verify(
             file.model_copy(update={"path": str(inputs / Path(file.path).name)})
             for file in job.files
         )
-        job = job.model_copy(update={"files": files})
+        static = job.static and str(inputs / Path(job.static).name)
+        job = job.model_copy(update={"files": files, "static": static})
     changed = (
         *_changed_inputs(job, before.provenance, path),
         *_changed_versions(before.provenance),

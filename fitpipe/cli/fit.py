@@ -12,10 +12,12 @@ import typer
 
 from fitpipe.cli.options import (
     Body,
+    KeepZeros,
     MarkerSetName,
     RateHz,
     Settings,
     SkeletonName,
+    Static,
     Subject,
     Units,
     Up,
@@ -33,10 +35,12 @@ def fit(
     skeleton: SkeletonName = None,
     markerset: MarkerSetName = None,
     subject: Subject = None,
+    static: Static = None,
     body: Body = None,
     units: Units = None,
     up: Up = None,
     rate_hz: RateHz = None,
+    keep_zeros: KeepZeros = False,
     settings: Settings = None,
 ) -> None:
     """Fit rigid skeletons to one take and write them to an HDF5 file."""
@@ -50,7 +54,13 @@ def fit(
     given = parse_settings(settings) | ({"skeleton.preset": skeleton} if skeleton else {})
     config = make_config(FitConfig, with_settings({}, given))
     check_writable(output.parent)
-    options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
+    options: dict[str, Any] = {
+        "body": body,
+        "units": units,
+        "up": up,
+        "rate_hz": rate_hz,
+        "keep_zeros": keep_zeros or None,
+    }
     names = Counter(path.name for path in files)
     job = TakeJob(
         name=output.stem,
@@ -61,6 +71,7 @@ def fit(
         ),
         subject=subject,
         markerset=markerset,
+        static=None if static is None else str(static),
         fit=config,
         output=str(output),
         command=shlex.join(["fitpipe", *sys.argv[1:]]),

@@ -12,7 +12,13 @@ from fitpipe.config.toml import read_toml
 from fitpipe.errors import ConfigError
 
 _SOURCES: Final = ("pattern", "manifest", "file")  # of [takes]: one excludes the others
-_PATHS: Final = ("takes.folder", "takes.manifest", "takes.file.path", "output.folder")
+_PATHS: Final = (
+    "takes.folder",
+    "takes.manifest",
+    "takes.file.path",
+    "takes.static",
+    "output.folder",
+)
 _TOML_PATHS: Final = (  # a preset's name, or the path of a TOML file
     "skeleton.preset",
     "takes.markerset",

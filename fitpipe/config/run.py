@@ -33,6 +33,11 @@ class ReadingConfig(Section):
         description="Which person, where the files hold several. Default: there is one.",
         examples=["0"],
     )
+    keep_zeros: bool | None = Field(
+        None,
+        description="Points at exactly (0, 0, 0) are not missing. Default: they are.",
+        examples=[True],
+    )
 
 
 class FileRow(ReadingConfig):
@@ -83,6 +88,12 @@ class TakesConfig(ReadingConfig):
         None,
         description="Preset or TOML file that leads labels to joints. Default: by name.",
         examples=["kinect25"],
+    )
+    static: str | None = Field(
+        None,
+        description="A static trial of the person, with medial markers the takes lack. Relative to "
+        "the config file.",
+        examples=["static.c3d"],
     )
 
     @model_validator(mode="after")

@@ -119,7 +119,7 @@ def _make_folder(folder: Path) -> None:
             break
         if above.exists():
             raise OutputError(
-                f"cannot be used as a folder: {above.name} is a file",
+                f"cannot be used as the output folder: {above.name} is a file",
                 path=folder,
                 hint="choose another folder, or move that file",
             )

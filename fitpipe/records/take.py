@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fitpipe.arrays import BoolArray, FloatArray, frozen
+from fitpipe.arrays import BoolArray, FloatArray, all_of_xyz, frozen
 from fitpipe.records.checks import Faults
 from fitpipe.records.finding import Finding
 
@@ -196,8 +196,8 @@ class Take:
 
 def _whole_samples(position: FloatArray) -> tuple[FloatArray, int]:
     """Set samples with a non-finite coordinate to NaN; also how many were only partly NaN."""
-    seen = np.asarray(np.isfinite(position).all(axis=-1))
-    odd = ~seen & ~np.isnan(position).all(axis=-1)
+    seen = all_of_xyz(np.isfinite(position))
+    odd = ~seen & ~all_of_xyz(np.isnan(position))
     n_odd = int(np.count_nonzero(odd))
     if n_odd == 0:
         return position, 0
