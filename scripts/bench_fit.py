@@ -37,7 +37,7 @@ from fitpipe.kernels.tree_newton import TreeFit, fit_tree
 from fitpipe.simulate import walk
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "kernels"))
-from bench_peers import BONE, CHILD, PARENT, PEERS, UP, Peer, fitpipe_cores
+from bench_peers import BONE, CHILD, LENGTH, PARENT, PEERS, UP, Peer, fitpipe_cores
 from tree_examples import hard_sets, place, unit
 
 OUTCOMES = ("no data", "certified", "stationary", "stalled", "limit")
@@ -196,6 +196,80 @@ def hard_table(n_frames: int, n_starts: int = 32) -> list[dict[str, Any]]:
     return rows
 
 
+def uncertified_table(n_frames: int, n_starts: int = 2000) -> list[dict[str, Any]]:
+    """The frames of the ordinary take without certificate: is it too strict, or is there a gap?
+
+    Beside each objective the best of random starts, and the greatest lower bound that multipliers
+    can prove (the Lagrangian's least value, maximised over multipliers with K definite).
+    """
+    target, stiffness = observe(walk(n_frames, 30.0).position_m)
+    fit = fit_tree(target, stiffness, LENGTH, PARENT)
+    rows = []
+    for t in np.flatnonzero(fit.outcome != tree_frames.CERTIFIED):
+        start = unit(np.random.default_rng(0).normal(size=(n_starts, *target.shape[1:])))
+        m, h = (np.repeat(array[t][None], n_starts, axis=0) for array in (target, stiffness))
+        tried = fit_tree(m, h, LENGTH, PARENT, start=start, restarts=0)
+        bound = lagrangian_bound(target[t] - target[t].mean(axis=0), stiffness[t])
+        objective = fit.objective[t]
+        rows.append(
+            {
+                "frame": int(t),
+                "objective": objective,
+                "best_of_starts": tried.objective.min() / objective - 1,
+                "optima_found": len(np.unique(tried.objective.round(9))),
+                "provable_gap": 1 - bound / objective,
+            }
+        )
+    print(f"\nframes without certificate, beside {n_starts} random starts each")
+    print(f"{'frame':>7}{'J0, m2':>12}{'best start':>12}{'optima':>8}{'gap of the proof':>18}")
+    for row in rows:
+        print(
+            f"{row['frame']:>7}{row['objective']:>12.3e}{row['best_of_starts']:>12.1e}"
+            f"{row['optima_found']:>8}{row['provable_gap']:>18.1e}"
+        )
+    return rows
+
+
+def lagrangian_bound(m: np.ndarray, h: np.ndarray) -> float:
+    """Maximum over multipliers of min_x J0 + sum kappa/2 (|bone|^2 - L^2), by a barrier."""
+    B = np.zeros((len(CHILD), len(h)))
+    B[np.arange(len(CHILD)), CHILD], B[np.arange(len(CHILD)), UP] = 1.0, -1.0
+    kappa, value = np.zeros(len(CHILD)), -np.inf
+
+    def at(k: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray, np.ndarray] | None:
+        K = np.diag(h) + B.T @ (k[:, None] * B)
+        lowest = np.linalg.eigvalsh(K)
+        if lowest[0] <= 0:
+            return None
+        x = np.linalg.solve(K, h[:, None] * m)
+        bone, S = B @ x, B @ np.linalg.solve(K, B.T)
+        least = 0.5 * ((h[:, None] * m * (m - x)).sum() - (k * BONE**2).sum())
+        return least, np.log(lowest).sum(), 0.5 * ((bone**2).sum(1) - BONE**2), bone @ bone.T, S
+
+    barrier = 1e-2
+    while barrier > 1e-14:
+        for _ in range(50):
+            least, logdet, slope, gram, S = at(kappa)
+            value = max(value, least)
+            step_slope = slope + barrier * np.diag(S)
+            step = np.linalg.solve(gram * S + barrier * S**2, step_slope)
+            gain, size = step_slope @ step, 1.0
+            if gain < 1e-3 * barrier:
+                break
+            while (new := at(kappa + size * step)) is None or (
+                new[0] + barrier * new[1] < least + barrier * logdet
+            ):
+                size *= 0.5
+                if size < 1e-9:
+                    break
+            else:
+                kappa = kappa + size * step
+                continue
+            break
+        barrier /= 4
+    return float(value)
+
+
 def scaling_table(sizes: tuple[int, ...] = (20, 50, 100, 200, 500)) -> list[dict[str, Any]]:
     """Cost of a frame against the number of joints, on random trees of long limbs."""
     rows = []
@@ -245,6 +319,7 @@ def main() -> None:
     }
     if not args.quick:
         result["two_cores"] = two_cores(3 * args.frames)
+        result["uncertified"] = uncertified_table(args.frames)
         result["hard_sets"] = hard_table(400)
         result["scaling"] = scaling_table()
     if args.json:

@@ -13,8 +13,10 @@ from fitpipe.cli.calibrate import calibrate
 from fitpipe.cli.compare import compare
 from fitpipe.cli.compare_solvers import compare_solvers
 from fitpipe.cli.demo import demo
+from fitpipe.cli.export import export
 from fitpipe.cli.fit import fit
 from fitpipe.cli.inspect import inspect
+from fitpipe.cli.report import report
 from fitpipe.cli.run import run
 from fitpipe.cli.simulate import simulate
 from fitpipe.errors import FitpipeError
@@ -47,7 +49,20 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run, calibrate, compare, angles, simulate, compare_solvers):
+COMMANDS = (
+    demo,
+    inspect,
+    fit,
+    run,
+    calibrate,
+    compare,
+    angles,
+    export,
+    report,
+    simulate,
+    compare_solvers,
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -1,11 +1,18 @@
 """Settings of every stage: frozen models, TOML in, unknown keys refused with a suggestion."""
 
-from fitpipe.config.load import config_text, load_run_config, make_config, with_settings
+from fitpipe.config.load import (
+    config_text,
+    load_report_config,
+    load_run_config,
+    make_config,
+    with_settings,
+)
 from fitpipe.config.models import (
     AnglesConfig,
     CalibrateConfig,
     FitConfig,
     OutputConfig,
+    ReportConfig,
     RunConfig,
     SkeletonConfig,
     SolveConfig,
@@ -21,6 +28,7 @@ __all__ = [
     "MotionConfig",
     "NoiseConfig",
     "OutputConfig",
+    "ReportConfig",
     "RunConfig",
     "SensorsConfig",
     "SimulateConfig",
@@ -29,6 +37,7 @@ __all__ = [
     "TakesConfig",
     "WeightsConfig",
     "config_text",
+    "load_report_config",
     "load_run_config",
     "make_config",
     "with_settings",

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
-from fitpipe.config.models import RunConfig, Section
+from fitpipe.config.models import ReportConfig, RunConfig, Section
 from fitpipe.config.toml import read_toml
 from fitpipe.errors import ConfigError, suggest
 
@@ -29,6 +29,24 @@ def load_run_config(path: Path, settings: Mapping[str, Any] | None = None) -> Ru
     """
     table = with_settings(read_toml(path), settings or {})
     return make_config(RunConfig, table, path=path)
+
+
+def load_report_config(
+    path: Path | None = None, settings: Mapping[str, Any] | None = None
+) -> ReportConfig:
+    """The section [report] of a TOML file, or the defaults; ``settings`` go on top.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, or keys or values are not what they should be (all listed).
+    """
+    table = {} if path is None else {"report": read_toml(path).get("report", {})}
+    return make_config(_OnlyReport, with_settings(table, settings or {}), path=path).report
+
+
+class _OnlyReport(Section):
+    report: ReportConfig = ReportConfig()
 
 
 def with_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -30,6 +37,28 @@ def _check_estimate_or_file(value: object) -> object:
 
 EstimateOrFile = Annotated[str, BeforeValidator(_check_estimate_or_file)]
 TimeOffset = Annotated[str | float | dict[str, float], BeforeValidator(_check_time_offset)]
+
+
+def _check_falling(limits: tuple[float, float]) -> tuple[float, float]:
+    good, poor = limits
+    if not 1 >= good >= poor >= 0:
+        raise ValueError(
+            f"expected [good from, poor below], two shares from 1 to 0, got {list(limits)}"
+        )
+    return limits
+
+
+def _check_rising(limits: tuple[float, float]) -> tuple[float, float]:
+    good, poor = limits
+    if not 0 <= good <= poor:
+        raise ValueError(
+            f"expected [good up to, poor above], two rising numbers from 0, got {list(limits)}"
+        )
+    return limits
+
+
+AtLeast = Annotated[tuple[float, float], AfterValidator(_check_falling)]
+AtMost = Annotated[tuple[float, float], AfterValidator(_check_rising)]
 
 
 class Section(BaseModel):
@@ -236,6 +265,40 @@ class OutputConfig(Section):
     )
 
 
+class ReportConfig(Section):
+    """Where the lights of a report change: each is a pair [good, poor], between them "check"."""
+
+    fitted_share: AtLeast = Field((0.98, 0.8), description="Frames that hold a skeleton.")
+    converged_share: AtLeast = Field(
+        (0.999, 0.95), description="Of those, frames that ended at an optimum."
+    )
+    seen_share: AtLeast = Field(
+        (0.9, 0.6),
+        description="Samples that some source saw, of the joints that were seen at all.",
+    )
+    rms_m: AtMost = Field(
+        (0.05, 0.1), description="Weighted rms distance between fit and observations."
+    )
+    bone_error_m: AtMost = Field(
+        (1e-6, 1e-3), description="Largest deviation of a bone from its length in any frame."
+    )
+    length_interval_share: AtMost = Field(
+        (0.1, 0.3), description="Half the 95 % interval of the least known bone, over its length."
+    )
+    registration_rms_m: AtMost = Field(
+        (0.06, 0.12), description="Rms distance left after registration, of the worst source."
+    )
+    time_offset_sd_s: AtMost = Field(
+        (0.01, 0.05), description="Standard deviation of the least known time offset."
+    )
+    disagreement_m: AtMost = Field(
+        (0.08, 0.15), description="Median distance between two sources' observations of a joint."
+    )
+    doubted_share: AtMost = Field(
+        (0.15, 0.35), description="Observations that were left out or lost weight."
+    )
+
+
 class FitConfig(Section):
     """Everything that decides the numbers of one fit."""
 
@@ -251,6 +314,7 @@ class RunConfig(FitConfig):
 
     takes: TakesConfig
     output: OutputConfig
+    report: ReportConfig = ReportConfig()
 
     def fit_config(self) -> FitConfig:
         """The part that decides the numbers of a fit."""

@@ -23,7 +23,7 @@ from fitpipe.kernels import tree_lanes as lanes
 from fitpipe.kernels._jit import borrow, kernel
 from fitpipe.kernels.tree_frames import Out, Tree, Work
 from fitpipe.kernels.tree_lanes import BLOCK, LANES
-from fitpipe.kernels.tree_restart import N_STARTS, keep_best, propose
+from fitpipe.kernels.tree_restart import N_STARTS, keep_best, propose, spread_directions
 from fitpipe.kernels.tree_start import fill_directions
 
 Float = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ Int = npt.NDArray[np.int64]
 RESTARTS = 3
 RESTART_JOINTS = 5000  # frames x joints restarted together, to bound the memory
 RESTART_TOLERANCE_M = 1e-8
-CHUNK = 1024  # tasks handed to a thread at a time
+CHUNK = 512  # frames handed to a thread at a time
 DEFAULT_REST = (0.0, 0.0, 1.0)
 
 
@@ -116,12 +116,11 @@ def sweep_up(blocks, sums, tree):
 
 
 @kernel()
-def run(low, high, base, tree, target, stiffness, row, start, tolerance_m, max_iterations, out):
-    """Fit tasks low ... high - 1 and write into `out`.
+def run(tree, target, stiffness, row, start, tolerance_m, max_iterations, out):
+    """Fit frame row[k] from start[k] for every task k and write into row k of `out`.
 
-    Task k is frame row[k], started from start[k - base]. A lane that finishes takes the next task
-    at once. Lanes never read each other, so a frame's result does not depend on its lane, its
-    neighbours or the split into calls.
+    A lane that finishes takes the next task at once. Lanes never read each other, so a frame's
+    result does not depend on its lane, its neighbours or the split into calls.
     """
     tree, out = borrow_tree(tree), borrow_out(out)
     target, stiffness, start = borrow(target), borrow(stiffness), borrow(start)
@@ -132,12 +131,13 @@ def run(low, high, base, tree, target, stiffness, row, start, tolerance_m, max_i
     work = Work(blocks, lane, np.zeros((LANES, n_joints), np.bool_), np.zeros((n_joints, 3)))
     task = np.zeros(LANES, np.int64)
     n_busy = 0
-    next_task = low
+    n_tasks = len(row)
+    next_task = 0
     while True:
         for at in range(LANES):
-            while next_task < high and lane[lanes.CODE * LANES + at] == lanes.IDLE:
+            while next_task < n_tasks and lane[lanes.CODE * LANES + at] == lanes.IDLE:
                 t = row[next_task]
-                begin = start[next_task - base]
+                begin = start[next_task]
                 if frames.load(work, at, tree, target[t], stiffness[t], begin, tolerance_m):
                     task[at] = next_task
                     n_busy += 1
@@ -194,70 +194,66 @@ def new_out(n_tasks: int, n_joints: int) -> Out:
 
 
 class _Job(NamedTuple):
-    """What every chunk of a fit shares."""
+    """What a fit is asked for; arrays over all frames."""
 
     tree: Tree
     target: Float
     stiffness: Float
+    start: Float | None
     rest: Float
     last: Float
+    tolerance_m: float
     max_iterations: int
-    n_threads: int
+    restarts: int
 
 
-def _run_all(job: _Job, row: Int, start: Float | None, tolerance_m: float, out: Out) -> None:
-    """Fit frame row[k] from start[k] for every k; writes into `out`."""
-    tree = job.tree
-
-    def run_chunk(low: int) -> None:
-        high = min(low + CHUNK, len(row))
-        base, begin = (
-            (0, start) if start is not None else (low, np.empty((high - low, *job.rest.shape)))
-        )
-        if start is None:
-            fill_directions(
-                low,
-                high,
-                job.target,
-                job.stiffness,
-                tree.length,
-                tree.parent,
-                job.rest,
-                job.last,
-                begin,
-            )
-        run(
+def _fit_chunk(job: _Job, low: int, out: Out) -> None:
+    """Fit the CHUNK frames from `low` on, other starts included; writes into `out`."""
+    high = min(low + CHUNK, len(job.stiffness))
+    if job.start is None:
+        start = np.empty((high - low, *job.rest.shape))
+        fill_directions(
             low,
             high,
-            base,
-            tree,
             job.target,
             job.stiffness,
-            row,
-            begin,
-            tolerance_m,
-            job.max_iterations,
-            out,
+            job.tree.length,
+            job.tree.parent,
+            job.rest,
+            job.last,
+            start,
         )
-
-    chunks = range(0, len(row), CHUNK)
-    if job.n_threads == 1 or len(chunks) < 2:
-        for low in chunks:
-            run_chunk(low)
     else:
-        with ThreadPoolExecutor(job.n_threads) as pool:
-            list(pool.map(run_chunk, chunks))
+        start = job.start[low:high]
+    own = job._replace(target=job.target[low:high], stiffness=job.stiffness[low:high])
+    own_out = Out(*(array[low:high] for array in out))
+    _run(own, np.arange(high - low), start, job.tolerance_m, own_out)
+    todo = np.flatnonzero(own_out.outcome > frames.CERTIFIED)
+    n_together = max(1, RESTART_JOINTS // max(1, len(job.rest)))
+    for attempt in range(job.restarts):
+        groups = [todo[k : k + n_together] for k in range(0, len(todo), n_together)]
+        again = [_restart(own, rows, attempt, own_out) for rows in groups]
+        todo = np.concatenate(again) if again else todo
 
 
-def _restart(job: _Job, rows: Int, attempt: int, tolerance_m: float, out: Out) -> Int:
+def _run(job: _Job, row: Int, start: Float, tolerance_m: float, out: Out) -> None:
+    limit = job.max_iterations
+    run(job.tree, job.target, job.stiffness, row, start, tolerance_m, limit, out)
+
+
+def _restart(job: _Job, rows: Int, attempt: int, out: Out) -> Int:
     """Try other starts for some frames, keep what is better; which of them may gain from more."""
-    with np.errstate(invalid="ignore", over="ignore"):  # a broken frame stays its own affair
-        start = propose(rows, attempt, job.stiffness, job.tree, job.rest, out)
-    tried = new_out(len(rows) * N_STARTS, len(job.rest))
-    flat = start.reshape(-1, *job.rest.shape)
-    _run_all(job, np.repeat(rows, N_STARTS), flat, tolerance_m, tried)
-    improved = keep_best(rows, tried, out)
-    remaining: Int = rows[improved & (out.outcome[rows] > frames.CERTIFIED)]
+    n_joints = len(job.rest)
+    start = np.empty((len(rows) * N_STARTS, n_joints, 3))
+    spread = spread_directions(n_joints, attempt)
+    propose(rows, job.stiffness, job.tree, job.rest, spread, out, start)
+    tried = new_out(len(start), n_joints)
+    # Tighter, because a certificate at the edge of definiteness needs exact multipliers.
+    tight_m = min(job.tolerance_m, RESTART_TOLERANCE_M)
+    _run(job, np.repeat(rows, N_STARTS), start, tight_m, tried)
+    fell = np.empty(len(rows), np.bool_)
+    keep_best(rows, tried, out, fell)
+    remaining: Int = rows[fell & (out.outcome[rows] > frames.CERTIFIED)]
     return remaining
 
 
@@ -322,19 +318,28 @@ def fit_tree(
         tree=make_tree(np.require(parent, np.int64, ["C", "A", "W"]), as_array(length)),
         target=as_array(target),
         stiffness=as_array(stiffness),
+        start=None if start is None else as_array(start),
         rest=as_array(np.tile(DEFAULT_REST, (n_joints, 1)) if rest is None else rest),
         last=as_array(np.full((n_joints, 3), np.nan) if last is None else last),
+        tolerance_m=tolerance_m,
         max_iterations=max_iterations,
-        n_threads=n_threads or os.cpu_count() or 1,
+        restarts=restarts,
     )
     out = new_out(n_frames, n_joints)
-    _run_all(job, np.arange(n_frames), None if start is None else as_array(start), tolerance_m, out)
-    # Tighter, because a certificate at the edge of definiteness needs exact multipliers.
-    tight_m = min(tolerance_m, RESTART_TOLERANCE_M)
-    n_together = max(1, RESTART_JOINTS // max(1, n_joints))
-    todo = np.flatnonzero(out.outcome > frames.CERTIFIED)
-    for attempt in range(restarts):
-        blocks = [todo[k : k + n_together] for k in range(0, len(todo), n_together)]
-        again = [_restart(job, rows, attempt, tight_m, out) for rows in blocks]
-        todo = np.concatenate(again) if again else todo
+    n_chunks = -(-n_frames // CHUNK)
+    chunks = iter(range(0, n_frames, CHUNK))
+
+    def fit_chunks() -> None:
+        for low in chunks:  # shared: under the GIL every chunk goes to one thread only
+            _fit_chunk(job, low, out)
+
+    helpers = min(n_threads or os.cpu_count() or 1, n_chunks) - 1
+    if helpers < 1:
+        fit_chunks()
+    else:
+        with ThreadPoolExecutor(helpers) as pool:
+            running = [pool.submit(fit_chunks) for _ in range(helpers)]
+            fit_chunks()
+            for helper in running:
+                helper.result()
     return TreeFit(*out)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fitpipe.records import Fit
 
-Kind = Literal["float64", "int64", "uint8", "text", "json"]
+Kind = Literal["float64", "float32", "int64", "uint8", "text", "json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Entry:
     name : str
         With its group in front.
     dims : tuple of str
-    kind : {"float64", "int64", "uint8", "text", "json"}
+    kind : {"float64", "float32", "int64", "uint8", "text", "json"}
     units, long_name, comment : str
     value : callable
         Takes the Fit, returns the values; None where this fit has none.

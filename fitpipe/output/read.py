@@ -150,6 +150,7 @@ def _fit(name: str, variables: tuple[Variable, ...]) -> Fit:
         weight=values["weight"],
         doubt=values.get("doubt", np.zeros(values["weight"].shape, np.uint8)),
         noise=values.get("noise", np.full(values["weight"].shape[1:], np.nan)),
+        observation=values.get("observation"),
         residual=values["residual"],
         disagreement=values["disagreement"],
         calibration=_calibration(values),

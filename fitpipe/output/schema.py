@@ -113,6 +113,12 @@ ENTRIES: Final[tuple[Entry, ...]] = (
         attrgetter("noise"), "Measured on the take. NaN where there are too few samples.",
     ),
     Entry(
+        "observation", (_T, _S, _J, "space"), "float32", "m", "what the source saw",
+        attrgetter("observation"),
+        "On the reference source's clock and in its frame. NaN where it saw nothing and where its "
+        "sample jumped off its track (doubt). Left out by the first fitpipe.",
+    ),
+    Entry(
         "residual", (_T, _S, _J), "float64", "m",
         "distance from the source's observation to the fitted joint", attrgetter("residual"),
         "The observation is carried into the reference frame first. NaN where there is none.",

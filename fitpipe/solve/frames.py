@@ -13,6 +13,7 @@ from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray
 from fitpipe.config import SolveConfig
 from fitpipe.errors import SolveError
 from fitpipe.kernels.tree_newton import TreeFit, fit_tree
+from fitpipe.kernels.tree_repair import REACH, repaired_start
 from fitpipe.kernels.tree_start import last_directions
 from fitpipe.records import Finding, FrameStatus, JointStatus, Skeleton
 from fitpipe.solve.frames_loop import fit_loop
@@ -98,7 +99,10 @@ def fit_frames(
         block = slice(begin, min(begin + size, n_time))
         target = np.ascontiguousarray(problem.target[block][:, tree.order])
         stiffness = np.ascontiguousarray(problem.stiffness[block][:, tree.order])
-        fitted = fit_block(target, stiffness, tree.length_m, tree.parent, rest=tree.rest, last=last)
+        start = _start(problem, block, tree, last, settings)
+        fitted = fit_block(
+            target, stiffness, tree.length_m, tree.parent, rest=tree.rest, last=last, start=start
+        )
         last = last_directions(target, stiffness, tree.length_m, tree.parent, last=last)
         carried = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
         fits.position[block, tree.order] = fitted.position
@@ -113,6 +117,30 @@ def fit_frames(
         if progress is not None:
             progress(block.stop, n_time)
     return fits
+
+
+def _start(
+    problem: Problem,
+    block: slice,
+    tree: KernelTree,
+    last: FloatArray | None,
+    settings: SolveConfig,
+) -> FloatArray | None:
+    """Where the frames of a block start, with joints that no source saw placed between the seen."""
+    if (problem.stiffness[block] > 0).all():
+        return None
+    around = slice(max(0, block.start - REACH), block.stop + REACH)
+    return repaired_start(
+        np.ascontiguousarray(problem.target[around][:, tree.order]),
+        np.ascontiguousarray(problem.stiffness[around][:, tree.order]),
+        tree.length_m,
+        tree.parent,
+        rest=tree.rest,
+        last=last,
+        low=block.start - around.start,
+        high=block.stop - around.start,
+        n_threads=settings.threads,
+    )
 
 
 def _solver(settings: SolveConfig) -> tuple[Callable[..., TreeFit], int]:

@@ -104,6 +104,7 @@ def plant(n_time: int) -> Fit:
             Finding("30 samples are infinite", "taken as missing"),
             Finding("the rate is 29.97 Hz", severity="note", otherwise="set rate_hz"),
         ),
+        observation=values(n_time, len(SOURCES), N_JOINTS, 3, start=-7.0),
         angles=plant_angles(skeleton, n_time),
     )
 
