@@ -18,3 +18,13 @@ def frozen(array: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> npt.NDArr
     view = np.asarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
+
+
+def all_of_xyz(mask: BoolArray) -> BoolArray:
+    """Where all three along the last axis are true; ``all(axis=-1)``, many times faster."""
+    return np.asarray(mask[..., 0] & mask[..., 1] & mask[..., 2])
+
+
+def any_of_xyz(mask: BoolArray) -> BoolArray:
+    """Where one of three along the last axis is true."""
+    return np.asarray(mask[..., 0] | mask[..., 1] | mask[..., 2])

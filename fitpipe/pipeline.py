@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +13,10 @@ import numpy.typing as npt
 from fitpipe import calibrate, solve
 from fitpipe.angles import angles_of_fit, load_limit_kernels
 from fitpipe.arrays import ByteArray, FloatArray
-from fitpipe.config import AnglesConfig, CalibrateConfig, FitConfig, config_text, make_config
+from fitpipe.config import AnglesConfig, CalibrateConfig, FitConfig, make_config
 from fitpipe.errors import RecordError
 from fitpipe.mapping import MarkerSet, map_take
+from fitpipe.provenance import given_as_text, provenance_of
 from fitpipe.records import (
     BoneLengths,
     Calibration,
@@ -28,8 +27,6 @@ from fitpipe.records import (
     SkeletonAngles,
     Take,
 )
-
-_NUMERICAL = ("fitpipe", "numpy", "scipy", "numba", "llvmlite", "pandas", "h5py", "ezc3d")
 
 Progress = Callable[[int, int], None]
 
@@ -53,6 +50,7 @@ def fit(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
     weight: Sequence[FloatArray] | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
@@ -73,6 +71,8 @@ def fit(
         Leads labels to joints; None takes joints by their own names.
     subject : str, optional
         Whose labels, where a file has several subjects (``Anna:LASI``, ``Ben:LASI``).
+    static : Take, optional
+        A static trial of the person, with markers the takes lack: see `fitpipe.mapping.map_take`.
     bone_length_m : array-like of shape (link,) or mapping of bone name to length, metres, optional
         Known lengths; None measures them on the take (or reads the config's file).
     weight : sequence of ndarray of shape (time, joint), optional
@@ -100,6 +100,7 @@ def fit(
         skeleton=skeleton,
         markerset=markerset,
         subject=subject,
+        static=static,
         bone_length_m=bone_length_m,
         weight=weight,
         config=settings,
@@ -128,7 +129,8 @@ def fit(
         residual=solve.residuals(frames.position, posed.observation_m),
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
-        provenance=_provenance(takes, settings),
+        provenance=provenance_of(takes, settings)
+        | {"given": given_as_text(skeleton, markerset, subject, static, bone_length_m, weight)},
         log=(*posed.log, *noticed, *solve.contradictions(frames.frame_status), *about_angles),
         angles=angles,
     )
@@ -157,6 +159,7 @@ def pose(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
     weight: Sequence[FloatArray] | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
@@ -171,7 +174,7 @@ def pose(
     log = [finding for take in takes for finding in _named(take, len(takes))]
 
     # on each source's own clock: interpolation would smear a jump over its neighbours
-    mapped = _mapped(takes, bones, markerset, subject, settings)
+    mapped = _mapped(takes, bones, markerset, subject, static, settings)
     judged = [calibrate.screen(take, bones, settings.weights) for take in mapped]
     clocks, findings = calibrate.find_clocks([take for take, _ in judged], settings.calibrate)
     log += findings
@@ -219,6 +222,7 @@ def measure_lengths(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
 ) -> tuple[BoneLengths, Skeleton, list[Finding]]:
     """Bone lengths of one subject over several takes, of any sensors and times.
@@ -227,7 +231,7 @@ def measure_lengths(
     ----------
     takes : sequence of Take
         One per source and take.
-    skeleton, markerset, subject, config
+    skeleton, markerset, subject, static, config
         As in `fit`; of the config, ``calibrate.symmetric`` and ``[weights]`` matter.
 
     Returns
@@ -245,7 +249,7 @@ def measure_lengths(
     settings = make_config(FitConfig, config)
     _check_person(takes)
     bones = _skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
-    mapped = _mapped(takes, bones, markerset, subject, settings)
+    mapped = _mapped(takes, bones, markerset, subject, static, settings)
     judged = [calibrate.screen(take, bones, settings.weights)[0] for take in mapped]
     log = [finding for take in judged for finding in _named(take, len(takes))]
     lengths, findings = calibrate.estimate_lengths(
@@ -259,10 +263,11 @@ def _mapped(
     skeleton: Skeleton,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None,
     subject: str | None,
+    static: Take | None,
     settings: FitConfig,
 ) -> list[Take]:
     """The takes with the skeleton's joints as labels, and labels that changed places put back."""
-    mapped = [map_take(take, markerset, skeleton, subject=subject) for take in takes]
+    mapped = [map_take(take, markerset, skeleton, subject=subject, static=static) for take in takes]
     swaps = settings.weights.swaps
     return [calibrate.mend_swaps(take, skeleton, swaps=swaps) for take in mapped]
 
@@ -359,23 +364,3 @@ def _turned(
             frames, problem, found.position_m, found.is_refitted, found.is_converged
         )
     return frames, found.angles if settings.angles.compute else None, found.findings
-
-
-def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
-    """What it takes to make the fit again."""
-    return {
-        "config": config_text(settings),
-        "inputs": [
-            {
-                "source": take.source,
-                "path": take.origin.path,
-                "sha256": take.origin.sha256,
-                "format": take.origin.format,
-                "unit": take.origin.unit,
-            }
-            for take in takes
-        ],
-        "versions": {"python": platform.python_version()}
-        | {package: version(package) for package in _NUMERICAL},
-        "platform": f"{platform.system()} {platform.machine()}",
-    }

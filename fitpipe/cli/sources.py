@@ -24,3 +24,10 @@ def read_sources(files: Sequence[Path], **options: Any) -> list[Take]:
         replace(take, source=take.origin.path) if names.count(take.source) > 1 else take
         for take in takes
     ]
+
+
+def read_static(file: Path | None, **options: Any) -> Take | None:
+    """The static trial, read like the takes; None if none is given."""
+    from fitpipe.io import read_take
+
+    return None if file is None else read_take(file, **options)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from fitpipe.config.toml import read_toml
 from fitpipe.errors import ConfigError, suggest
 
-PresetKind = Literal["angles", "skeletons", "markersets"]
+PresetKind = Literal["angles", "skeletons", "markersets", "names"]
 
 
 def list_presets(kind: PresetKind) -> list[str]:

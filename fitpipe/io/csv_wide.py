@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -12,7 +12,14 @@ from fitpipe.arrays import FloatArray, IntArray
 from fitpipe.errors import InputError
 from fitpipe.io.columns import Columns, understand
 from fitpipe.io.raw import Format, RawTake, ReadOptions
-from fitpipe.io.table import no_rows, read_numbers, sniff_decimal, sniff_separator
+from fitpipe.io.table import (
+    fields_of,
+    no_rows,
+    read_numbers,
+    sniff_decimal,
+    sniff_separator,
+    tracking_worth,
+)
 from fitpipe.io.textfile import FileHead
 from fitpipe.records import Finding
 
@@ -23,8 +30,26 @@ _SPELLINGS = (
 _AXES = {"x", "y", "z"}
 
 
+class Table(Protocol):
+    """A table with named columns, whatever it is read from."""
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns, as they stand in the header."""
+
+    @property
+    def n_rows(self) -> int:
+        """Without the header."""
+
+    def numbers(self, columns: Sequence[int]) -> tuple[FloatArray, list[Finding]]:
+        """Some columns as numbers, in the order given."""
+
+    def text(self, column: int) -> list[str]:
+        """One column as text."""
+
+
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """A text table: its header and, still as text, its rows."""
 
     names: list[str]
@@ -32,6 +57,11 @@ class Table:
     separator: str
     decimal: str
     first_line: int
+
+    @property
+    def n_rows(self) -> int:
+        """Without the header."""
+        return len(self.rows)
 
     def numbers(self, columns: Sequence[int]) -> tuple[FloatArray, list[Finding]]:
         """Some columns as numbers, in the order given."""
@@ -47,38 +77,30 @@ class Table:
 
     def text(self, column: int) -> list[str]:
         """One column as text."""
-        split = [_fields(row, self.separator) for row in self.rows]
+        split = [fields_of(row, self.separator) for row in self.rows]
         return [row[column] if column < len(row) else "" for row in split]
 
 
-def open_table(head: FileHead) -> Table:
+def open_table(head: FileHead) -> TextTable:
     """Split a text file into header and rows; the header may take two rows (labels, then axes).
 
     Parameters
     ----------
     head : FileHead
     """
-    lines = [(i, line) for i, line in enumerate(head.text_lines(), start=1) if line.strip()]
-    lines = [(i, line) for i, line in lines if not line.lstrip().startswith("#")]
-    if not lines:
+    every = head.text_lines()
+    text = [line for line in every if line and not line.isspace() and line.lstrip()[0] != "#"]
+    if not text:
         raise InputError("empty file (blank lines only)", path=head.path)
-    text = [line for _, line in lines]
     separator = sniff_separator(text)
-    names = _fields(text[0], separator)
+    names = fields_of(text[0], separator)
     n_header = 1
-    if len(text) > 1 and _are_axes(_fields(text[1], separator)):
-        names = _two_rows(names, _fields(text[1], separator))
+    if len(text) > 1 and _are_axes(fields_of(text[1], separator)):
+        names = _two_rows(names, fields_of(text[1], separator))
         n_header = 2
     rows = text[n_header:]
-    first_line = lines[n_header][0] if len(lines) > n_header else len(lines)
-    return Table(names, rows, separator, sniff_decimal(rows, separator), first_line)
-
-
-def _fields(line: str, separator: str) -> list[str]:
-    if separator == " ":
-        return line.split()
-    reader = csv.reader([line], delimiter=separator, skipinitialspace=True)
-    return [field.strip() for field in next(reader)]
+    first_line = every.index(rows[0]) + 1 if rows else len(every)
+    return TextTable(names, rows, separator, sniff_decimal(rows, separator), first_line)
 
 
 def _are_axes(fields: Sequence[str]) -> bool:
@@ -101,9 +123,9 @@ def _sniff(head: FileHead) -> bool:
     if not lines:
         return False
     separator = sniff_separator(lines)
-    names = _fields(lines[0], separator)
-    if len(lines) > 1 and _are_axes(_fields(lines[1], separator)):
-        names = _two_rows(names, _fields(lines[1], separator))
+    names = fields_of(lines[0], separator)
+    if len(lines) > 1 and _are_axes(fields_of(lines[1], separator)):
+        names = _two_rows(names, fields_of(lines[1], separator))
     return bool(understand(names).points)
 
 
@@ -112,11 +134,12 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
     table = open_table(head)
     columns = understand(table.names)
     if not columns.points:
-        raise _no_coordinates(head, table, columns)
+        raise no_coordinates(head, table, columns)
     return read_wide(head, table, columns)
 
 
-def _no_coordinates(head: FileHead, table: Table, columns: Columns) -> InputError:
+def no_coordinates(head: FileHead, table: Table, columns: Columns) -> InputError:
+    """Error for a table without a label that has x, y and z."""
     came = ", ".join(repr(name) for name in table.names[:8])
     more = f" and {len(table.names) - 8} more" if len(table.names) > 8 else ""
     what = "no column holds coordinates"
@@ -149,7 +172,7 @@ def read_wide(
     InputError
         No rows, or columns in different length units.
     """
-    if not table.rows:
+    if not table.n_rows:
         raise no_rows(head)
     if len(columns.units) > 1:
         raise InputError(
@@ -174,6 +197,12 @@ def read_wide(
     if rated:
         confidence = np.full(position.shape[:2], np.nan)
         confidence[:, [labels.index(label) for label in rated]] = numbers[:, -len(rated) :]
+    if columns.state:
+        confidence = np.ones(position.shape[:2]) if confidence is None else confidence
+        for label, column in columns.state.items():
+            if label in labels:
+                worth = tracking_worth(table.text(column), label, findings)
+                confidence[:, labels.index(label)] = worth
     if "time" in stamps:
         stamps["time"] = stamps["time"] * (columns.time_unit or 1.0)
     if columns.flat:
@@ -206,7 +235,7 @@ def groups(table: Table, columns: Columns) -> dict[tuple[str, str], IntArray]:
     columns : Columns
     """
     if columns.source is None and columns.body is None:
-        return {("", ""): np.arange(len(table.rows))}
+        return {("", ""): np.arange(table.n_rows)}
     sources = _names_of(table, columns.source, "sensor")
     bodies = _names_of(table, columns.body, "body")
     rows: dict[tuple[str, str], list[int]] = {}
@@ -218,7 +247,7 @@ def groups(table: Table, columns: Columns) -> dict[tuple[str, str], IntArray]:
 def _names_of(table: Table, column: int | None, noun: str) -> list[str]:
     """A column of names; a plain number gets its noun in front (``sensor0``)."""
     if column is None:
-        return [""] * len(table.rows)
+        return [""] * table.n_rows
     return [f"{noun}{name}" if name.isdigit() else name for name in table.text(column)]
 
 
