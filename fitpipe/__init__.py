@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fitpipe.comparison import compare
     from fitpipe.errors import FitpipeError
+    from fitpipe.exporting import export
     from fitpipe.io import read_take, read_takes
     from fitpipe.mapping import MarkerSet
     from fitpipe.output import load_fit
     from fitpipe.pipeline import fit
     from fitpipe.records import Doubt, Fit, FrameStatus, JointStatus, Skeleton, Take
-    from fitpipe.report import Comparison
+    from fitpipe.report import Comparison, plot, report_page
     from fitpipe.solve import Tracker
 
 __version__ = _version("fitpipe")
@@ -32,10 +33,13 @@ _HOMES = {
     "Take": "fitpipe.records",
     "Tracker": "fitpipe.solve",
     "compare": "fitpipe.comparison",
+    "export": "fitpipe.exporting",
     "fit": "fitpipe.pipeline",
     "load_fit": "fitpipe.output",
+    "plot": "fitpipe.report",
     "read_take": "fitpipe.io",
     "read_takes": "fitpipe.io",
+    "report_page": "fitpipe.report",
 }
 
 __all__ = [
@@ -50,10 +54,13 @@ __all__ = [
     "Take",
     "Tracker",
     "compare",
+    "export",
     "fit",
     "load_fit",
+    "plot",
     "read_take",
     "read_takes",
+    "report_page",
 ]
 
 

@@ -114,7 +114,7 @@ def _skeleton(given: str | Path | Skeleton | None, *sides: Fit | Take) -> Skelet
 
 def _as_take(side: Fit | Take, skeleton: Skeleton, markerset: str | Path | None) -> Take:
     if isinstance(side, Fit):
-        side = Take(side.name, side.skeleton.joints, side.position, side.time_s)
+        side = side.to_take()
         markerset = None
     return map_take(side, markerset, skeleton)
 

@@ -36,11 +36,36 @@ def parse_length_unit(text: str) -> str | None:
     return _SPELLINGS.get(text.strip().strip("\x00()[]").strip().lower())
 
 
+def parse_unit_option(text: str) -> str | None:
+    """Canonical unit for what a user says: a spelling, or metres per unit as a number.
+
+    ``"0.0254"`` gives ``"0.0254 m"``; None if it is neither.
+    """
+    known = parse_length_unit(text)
+    if known is not None:
+        return known
+    try:
+        metres = float(text)
+    except ValueError:
+        return None
+    return f"{metres:g} m" if np.isfinite(metres) and metres > 0 else None
+
+
+def metres_per(unit: str) -> float:
+    """Metres in one unit, as ``parse_unit_option`` names it."""
+    return METRES_PER[unit] if unit in METRES_PER else float(unit.removesuffix(" m"))
+
+
 def parse_axis(text: str) -> str | None:
     """Canonical signed axis (``"+y"``) for ``"y"``, ``"+Y"`` and the like; None if unknown."""
     name = text.strip().lower()
     name = name if name.startswith(("+", "-")) else f"+{name}"
     return name if name in AXES else None
+
+
+def axis_vector(axis: str) -> FloatArray:
+    """Unit vector (3,) of a signed axis such as ``"-y"``."""
+    return np.asarray(np.eye(3)["xyz".index(axis[1])] * (-1.0 if axis[0] == "-" else 1.0))
 
 
 def rotation_to_y_up(up: str) -> FloatArray:

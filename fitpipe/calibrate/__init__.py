@@ -4,11 +4,17 @@ from fitpipe.calibrate.align import align_rigid, align_robust
 from fitpipe.calibrate.clock import Clock
 from fitpipe.calibrate.clocks import ClockFit, NoCommonMotionError, estimate_clock
 from fitpipe.calibrate.fixed import read_transforms
-from fitpipe.calibrate.flips import flipped_lines, flipped_sources, girdle_lines, widest_girdle
+from fitpipe.calibrate.flips import (
+    flip_findings,
+    flipped_lines,
+    flipped_sources,
+    girdle_lines,
+    widest_girdle,
+)
 from fitpipe.calibrate.found import find_lengths, find_transforms
 from fitpipe.calibrate.lengths import estimate_lengths
 from fitpipe.calibrate.long_clock import Windows
-from fitpipe.calibrate.noise import noise_m, noise_weights
+from fitpipe.calibrate.noise import NoiseCourse, noise_m, noise_weights, slow_error_m
 from fitpipe.calibrate.registration import register, registered_as_given
 from fitpipe.calibrate.screen import (
     REACH_FRAMES,
@@ -37,6 +43,7 @@ __all__ = [
     "Doubted",
     "Exchanged",
     "NoCommonMotionError",
+    "NoiseCourse",
     "Resampling",
     "SwapScan",
     "Usual",
@@ -49,6 +56,7 @@ __all__ = [
     "find_clocks",
     "find_lengths",
     "find_transforms",
+    "flip_findings",
     "flipped_lines",
     "flipped_sources",
     "girdle_lines",
@@ -63,6 +71,7 @@ __all__ = [
     "register",
     "registered_as_given",
     "screen",
+    "slow_error_m",
     "subject_toml",
     "swap_findings",
     "tick_s",

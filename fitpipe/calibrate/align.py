@@ -225,9 +225,9 @@ def _check_spread(
         widths = np.sqrt(np.linalg.eigvalsh(_product(centred, centred, w)).clip(0))[::-1]
         if widths[1] < min_spread_m:
             raise DegenerateCloudError(
-                f"the {len(w)} {name} points lie on a line or coincide (rms widths "
+                f"the {len(w)} {name} points are collinear or coincide (rms widths "
                 f"{', '.join(f'{s * 1e3:.2f}' for s in widths)} mm), so the turn about that line "
-                "is not determined",
+                "is undetermined",
                 hint="give points that do not lie on a line",
             )
 

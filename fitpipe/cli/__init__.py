@@ -8,14 +8,19 @@ from typing import Annotated
 
 import typer
 
+from fitpipe.cli.angles import angles
 from fitpipe.cli.calibrate import calibrate
 from fitpipe.cli.compare import compare
 from fitpipe.cli.compare_solvers import compare_solvers
+from fitpipe.cli.config import app as config
 from fitpipe.cli.demo import demo
+from fitpipe.cli.export import export
 from fitpipe.cli.fit import fit
 from fitpipe.cli.inspect import inspect
+from fitpipe.cli.report import report
 from fitpipe.cli.run import run
 from fitpipe.cli.simulate import simulate
+from fitpipe.cli.verify import verify
 from fitpipe.errors import FitpipeError
 
 app = typer.Typer(
@@ -46,8 +51,23 @@ def _options(
     pass
 
 
-for command in (demo, inspect, fit, run, calibrate, compare, simulate, compare_solvers):
+COMMANDS = (
+    demo,
+    inspect,
+    fit,
+    run,
+    verify,
+    calibrate,
+    compare,
+    angles,
+    export,
+    report,
+    simulate,
+    compare_solvers,
+)
+for command in COMMANDS:
     app.command()(command)
+app.add_typer(config, name="config")
 
 
 def main() -> None:

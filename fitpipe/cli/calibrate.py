@@ -13,6 +13,7 @@ from fitpipe.cli.options import (
     RateHz,
     Settings,
     SkeletonName,
+    Static,
     Subject,
     Units,
     Up,
@@ -33,6 +34,7 @@ def calibrate(
         bool, typer.Option("--symmetric", help="Left and right bones get one length.")
     ] = False,
     subject: Subject = None,
+    static: Static = None,
     body: Body = None,
     units: Units = None,
     up: Up = None,
@@ -43,7 +45,7 @@ def calibrate(
     from fitpipe import pipeline
     from fitpipe.calibrate import subject_toml
     from fitpipe.cli.settings import parse_settings
-    from fitpipe.cli.sources import open_sources
+    from fitpipe.cli.sources import open_sources, read_static
     from fitpipe.config import FitConfig, make_config, with_settings
     from fitpipe.output import check_writable, write_atomically
 
@@ -53,7 +55,12 @@ def calibrate(
     options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
     takes = open_sources(files, most_frames=config.calibrate.sample_frames, **options)
     lengths, bones, findings = pipeline.measure_lengths(
-        takes, skeleton=skeleton, markerset=markerset, subject=subject, config=config
+        takes,
+        skeleton=skeleton,
+        markerset=markerset,
+        subject=subject,
+        static=read_static(static, **options),
+        config=config,
     )
     names = ", ".join(path.name for path in files)
     comment = f"Bone lengths of one subject on skeleton {bones.name}, measured on {names}"

@@ -39,3 +39,10 @@ def _told_apart(takes: list[_AnyTake]) -> list[_AnyTake]:
         replace(take, source=take.origin.path) if names.count(take.source) > 1 else take
         for take in takes
     ]
+
+
+def read_static(file: Path | None, **options: Any) -> Take | None:
+    """The static trial, read like the takes; None if none is given."""
+    from fitpipe.io import read_take
+
+    return None if file is None else read_take(file, **options)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -32,35 +39,32 @@ EstimateOrFile = Annotated[str, BeforeValidator(_check_estimate_or_file)]
 TimeOffset = Annotated[str | float | dict[str, float], BeforeValidator(_check_time_offset)]
 
 
+def _check_falling(limits: tuple[float, float]) -> tuple[float, float]:
+    good, poor = limits
+    if not 1 >= good >= poor >= 0:
+        raise ValueError(
+            f"expected [good from, poor below], two shares from 1 to 0, got {list(limits)}"
+        )
+    return limits
+
+
+def _check_rising(limits: tuple[float, float]) -> tuple[float, float]:
+    good, poor = limits
+    if not 0 <= good <= poor:
+        raise ValueError(
+            f"expected [good up to, poor above], two rising numbers from 0, got {list(limits)}"
+        )
+    return limits
+
+
+AtLeast = Annotated[tuple[float, float], AfterValidator(_check_falling)]
+AtMost = Annotated[tuple[float, float], AfterValidator(_check_rising)]
+
+
 class Section(BaseModel):
     """A table of the config: frozen, and unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TakesConfig(Section):
-    """Which files are takes, and how they are to be read."""
-
-    pattern: str = Field(
-        description="Files, as a path with named fields: 'takes/{take}_{source}.csv'. Files that "
-        "differ only in {source} belong to one take. Relative to the config file."
-    )
-    units: str | None = Field(None, description="Length unit of the files, if not as they claim.")
-    up: str | None = Field(
-        None, description="Axis that points up in the files ('z'); turned to +Y. Default: as is."
-    )
-    rate_hz: Positive | None = Field(
-        None, description="Frames per second, where it overrides what the files say."
-    )
-    body: str | None = Field(
-        None, description="Which person, where the files hold several. Default: there is one."
-    )
-    subject: str | None = Field(
-        None, description="Whose labels, where files have several subjects ('Anna:LASI')."
-    )
-    markerset: str | None = Field(
-        None, description="Preset or TOML file that leads labels to joints. Default: by name."
-    )
 
 
 class SkeletonConfig(Section):
@@ -105,8 +109,11 @@ class WeightsConfig(Section):
     noise: bool = Field(
         True, description="Weigh sources and joints by the noise measured on the take."
     )
-    noise_floor_m: Positive = Field(
-        0.01, description="Added to the noise (squares): slow errors, which noise does not show."
+    noise_floor_m: Positive | None = Field(
+        None,
+        description="Added to the noise (squares): slow errors, which noise does not show. "
+        "Default: what registered sources lie apart beyond their noise, 0.01 for a single one.",
+        examples=[0.01],
     )
     swaps: Literal["repair", "report", "off"] = Field(
         "repair", description="What to do where labels of one source change places for a while."
@@ -182,6 +189,7 @@ class SolveConfig(Section):
         description="Weight s of the integral of the squared derivative over time against the sum "
         "of squared distances, in seconds^(2 smoothness_order - 1), for all joints. Default: "
         "chosen for every joint, such that held-out observations are predicted best.",
+        examples=[1e-6],
     )
     smoothness_order: Literal[2, 3] = Field(
         3, description="Which derivative is kept small: 2 = acceleration, 3 = jerk."
@@ -218,12 +226,62 @@ class SolveConfig(Section):
         return self
 
 
+class AnglesConfig(Section):
+    """Joint angles of the fitted skeletons."""
+
+    compute: bool = Field(True, description="Put the angles of every frame into the result.")
+    preset: str = Field(
+        "auto",
+        description="What the angles mean: a preset's name or a TOML file. 'auto' takes the one "
+        "made for the skeleton's joints, else 'general'.",
+    )
+    limits: bool = Field(
+        False, description="Fit frames anew, within the preset's limits, whose angles exceed them."
+    )
+
+
 class OutputConfig(Section):
     """Where results go."""
 
-    folder: str = Field(description="Folder for the .h5 files. Relative to the config file.")
+    folder: str = Field(
+        description="Folder for the .h5 files. Relative to the config file.", examples=["results"]
+    )
     compression: Annotated[int, Field(ge=0, le=9)] = Field(
         4, description="gzip level of the datasets; 0 writes them plain."
+    )
+
+
+class ReportConfig(Section):
+    """Where the lights of a report change: each is a pair [good, poor], between them "check"."""
+
+    fitted_share: AtLeast = Field((0.98, 0.8), description="Frames that hold a skeleton.")
+    converged_share: AtLeast = Field(
+        (0.999, 0.95), description="Of those, frames that ended at an optimum."
+    )
+    seen_share: AtLeast = Field(
+        (0.9, 0.6),
+        description="Samples that some source saw, of the joints that were seen at all.",
+    )
+    rms_m: AtMost = Field(
+        (0.05, 0.1), description="Weighted rms distance between fit and observations."
+    )
+    bone_error_m: AtMost = Field(
+        (1e-6, 1e-3), description="Largest deviation of a bone from its length in any frame."
+    )
+    length_interval_share: AtMost = Field(
+        (0.1, 0.3), description="Half the 95 % interval of the least known bone, over its length."
+    )
+    registration_rms_m: AtMost = Field(
+        (0.06, 0.12), description="Rms distance left after registration, of the worst source."
+    )
+    time_offset_sd_s: AtMost = Field(
+        (0.01, 0.05), description="Standard deviation of the least known time offset."
+    )
+    disagreement_m: AtMost = Field(
+        (0.08, 0.15), description="Median distance between two sources' observations of a joint."
+    )
+    doubted_share: AtMost = Field(
+        (0.15, 0.35), description="Observations that were left out or lost weight."
     )
 
 
@@ -234,14 +292,4 @@ class FitConfig(Section):
     calibrate: CalibrateConfig = CalibrateConfig()
     weights: WeightsConfig = WeightsConfig()
     solve: SolveConfig = SolveConfig()
-
-
-class RunConfig(FitConfig):
-    """A run over many takes: the fit's settings, the takes and the output."""
-
-    takes: TakesConfig
-    output: OutputConfig
-
-    def fit_config(self) -> FitConfig:
-        """The part that decides the numbers of a fit."""
-        return FitConfig(**{name: getattr(self, name) for name in FitConfig.model_fields})
+    angles: AnglesConfig = AnglesConfig()

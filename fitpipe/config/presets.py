@@ -1,4 +1,4 @@
-"""Finds preset files (skeletons, marker sets) shipped with the package or given by path."""
+"""Finds preset files (skeletons, marker sets, angles) shipped with the package or given by path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from fitpipe.config.toml import read_toml
 from fitpipe.errors import ConfigError, suggest
 
-PresetKind = Literal["skeletons", "markersets"]
+PresetKind = Literal["angles", "skeletons", "markersets", "names"]
 
 
 def list_presets(kind: PresetKind) -> list[str]:

@@ -2,187 +2,236 @@
 
 from __future__ import annotations
 
+import math
+import tokenize
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from fitpipe.arrays import FloatArray
 from fitpipe.errors import InputError
+from fitpipe.io.joint_lists import SMPL
 from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.textfile import FileHead
 
-_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _ZIP_MAGIC = b"PK\x03\x04"
-_POSITION = ("position", "position_m", "positions", "xyz", "points")
-_LABELS = ("labels", "label", "keypoint", "keypoints", "names", "joints", "markers")
+POSITION = (
+    "position", "position_m", "positions", "xyz", "points", "tracks", "joints3d", "joint_positions",
+    "jtr", "Jtr", "joints_3d", "joints",
+)  # fmt: skip
+_BODY_MODEL_JOINTS = POSITION[6:]
+_LABELS = (
+    "labels", "label", "keypoint", "keypoints", "names", "joint_names", "node_names", "markers",
+)  # fmt: skip
+_BODIES = ("individuals", "track_names")
+_DIMS = ("time", "individuals", "keypoints", "space")
 _TIME = ("time_s", "time", "t")
-_RATE = ("rate_hz", "fps", "rate", "frame_rate")
+_RATE = ("rate_hz", "fps", "rate", "frame_rate", "mocap_framerate", "mocap_frame_rate")
 _UNITS = ("units", "unit")
 _CONFIDENCE = ("confidence",)
-_CACHE_BYTES = 64 << 20
-_CACHE_SLOTS = 10_007
+KNOWN = {
+    *POSITION, *_LABELS, *_BODIES, *_TIME, *_RATE, *_UNITS, *_CONFIDENCE, "point_scores",
+    "time_unit",
+}  # fmt: skip
+MOST_BYTES = 1 << 32
+_MOST_RATIO = 1100  # deflate packs no better than 1032 to 1
+_BODY_MODEL = (
+    "the file holds the parameters of a body model, from which its joints cannot be told without "
+    "the model: save the joints (time, 22 or 24 or 52 or 55, 3) as 'joints'"
+)
 
 
-def _read_npz(head: FileHead, options: ReadOptions) -> list[RawTake]:
+def read_npz(head: FileHead, options: ReadOptions) -> list[RawTake]:
+    """Read the arrays of an NPZ file whose names are known; others are not looked at."""
     del options
+    values: dict[str, Any] = {}
     try:
-        with head.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            values = {name: archive[name] for name in archive.files}
+        with zipfile.ZipFile(head.path) as archive:
+            held = [name.removesuffix(".npy") for name in archive.namelist()]
+            for name in held:
+                if name in KNOWN:
+                    values[name] = _member(head.path, archive, name + ".npy")
     except ValueError as error:
-        if "pickle" not in str(error):
-            raise _damaged(head.path, "NPZ", error) from error
+        if "pickle" not in str(error).lower():
+            raise damaged(head.path, "NPZ", error) from error
         raise InputError(
             "holds Python objects, which are not read because they can run code",
             path=head.path,
             hint="save the labels as an array of strings: np.array(labels, dtype=str)",
         ) from error
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
-        raise _damaged(head.path, "NPZ", error) from error
-    return [_take(head.path, values)]
+    except _DAMAGE as error:
+        raise damaged(head.path, "NPZ", error) from error
+    return takes_of(head.path, values, held)
 
 
-def _read_hdf5(head: FileHead, options: ReadOptions) -> list[RawTake]:
-    del options
-    with ArrayFile(head.path) as file:
-        raw = file.raw
-        raw.position = file.position(0, file.n_frames)
-        raw.confidence = file.confidence(0, file.n_frames)
-    return [raw]
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, SyntaxError, TypeError,
+    NotImplementedError, RuntimeError, MemoryError, OverflowError, tokenize.TokenError,
+)  # fmt: skip
 
 
-class ArrayFile:
-    """An HDF5 file of arrays, opened, of which any frames can be read.
+def _member(path: Path, archive: zipfile.ZipFile, name: str) -> Any:
+    """One array, if it is no larger than what the archive holds for it."""
+    info = archive.getinfo(name)
+    if info.file_size > MOST_BYTES or info.file_size > _MOST_RATIO * info.compress_size + 65536:
+        raise InputError(
+            f"{name} unpacks to {info.file_size:.3g} bytes from {info.compress_size}, which no "
+            "recording does",
+            path=path,
+        )
+    with archive.open(info) as file:
+        shape, _, dtype = npy_header(file)
+    claimed = math.prod(shape) * dtype.itemsize
+    if not dtype.hasobject and claimed > info.file_size:
+        raise InputError(
+            f"NPZ file is damaged: {name} announces {claimed} bytes and holds {info.file_size}",
+            path=path,
+            hint="copy the file again",
+        )
+    with archive.open(info) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran's order, and type that an array in NumPy's format announces."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    return np.lib.format.read_array_header_2_0(file)
+
+
+def takes_of(path: Path, values: Mapping[str, Any], held: Sequence[str]) -> list[RawTake]:
+    """Raw takes from named arrays: one, or one per individual where there is such an axis.
 
     Parameters
     ----------
     path : Path
-
-    Attributes
-    ----------
-    raw : RawTake
-        All that is not along time, and the time stamps; its positions are empty.
-    n_frames : int
+    values : mapping of str to array
+        Position is (time, point, 3); or, with the axes named under ``"dims"``, any order of
+        time, space, keypoints and individuals.
+    held : sequence of str
+        Names of everything in the file, for messages.
 
     Raises
     ------
     InputError
-        From here and from reading: the file is damaged or does not hold labelled positions.
+        No positions, or shapes that do not fit together.
     """
-
-    def __init__(self, path: Path) -> None:
-        import h5py
-
-        self._path = path
-        try:
-            # room for the chunks of some thousand frames, which are read more than once
-            self._file = h5py.File(path, "r", rdcc_nbytes=_CACHE_BYTES, rdcc_nslots=_CACHE_SLOTS)
-        except (OSError, RuntimeError) as error:
-            raise _damaged(path, "HDF5", error) from error
-        try:
-            with self._read():
-                self._describe()
-        except BaseException:
-            self.close()
-            raise
-
-    def _describe(self) -> None:
-        file = self._file
-        wanted = {*_LABELS, *_TIME, *_RATE, *_UNITS}
-        values: dict[str, Any] = {key: v for key, v in file.attrs.items() if key in wanted}
-        held = {n: file[n] for n in (*_POSITION, *_CONFIDENCE) if _is_dataset(file, n)}
-        self._position: Any = _first(held, _POSITION)
-        self._confidence: Any = _first(held, _CONFIDENCE)
-        if self._position is not None and "units" in self._position.attrs:
-            values["units"] = self._position.attrs["units"]
-        values |= {name: file[name][()] for name in wanted if _is_dataset(file, name)}
-        self.raw = _described(self._path, values | held, sorted(file))
-        self.n_frames = len(self._position)
-
-    def position(self, begin: int, end: int) -> FloatArray:
-        """Positions of the frames from ``begin`` to ``end``, (time, point, 3)."""
-        with self._read():
-            return np.asarray(self._position[begin:end], dtype=np.float64)
-
-    def confidence(self, begin: int, end: int) -> FloatArray | None:
-        """Confidences (time, point), if the file has them."""
-        if self._confidence is None:
-            return None
-        with self._read():
-            return np.asarray(self._confidence[begin:end], dtype=np.float64)
-
-    @contextmanager
-    def _read(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, RuntimeError, KeyError) as error:
-            raise _damaged(self._path, "HDF5", error) from error
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
-
-    def __enter__(self) -> ArrayFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _is_dataset(file: Any, name: str) -> bool:
-    return name in file and hasattr(file[name], "shape")
-
-
-def _take(path: Path, values: Mapping[str, Any]) -> RawTake:
-    """One raw take from named arrays."""
-    raw = _described(path, values, sorted(values))
-    raw.position = np.asarray(_first(values, _POSITION)).astype(np.float64)
-    confidence = _first(values, _CONFIDENCE)
-    raw.confidence = None if confidence is None else np.asarray(confidence).astype(np.float64)
-    return raw
-
-
-def _described(path: Path, values: Mapping[str, Any], held: list[str]) -> RawTake:
-    """One raw take without its positions and confidences, whose shapes are checked."""
-    name = next((name for name in _POSITION if name in values), None)
+    name = next((name for name in POSITION if name in values), None)
     if name is None:
         raise InputError(
             f"no array of positions; arrays are {', '.join(held) or 'none'}",
             path=path,
-            hint=f"expected one of {', '.join(_POSITION)} of shape (time, point, 3)",
+            hint=_BODY_MODEL
+            if {"poses", "betas"} & set(held)
+            else f"expected one of {', '.join(POSITION)} of shape (time, point, 3)",
         )
-    shape, dtype = values[name].shape, values[name].dtype
-    if len(shape) != 3 or shape[2] != 3 or dtype.kind not in "fiu":
+    position = np.asarray(values[name])
+    if position.dtype.kind in "fiu" and position.ndim == 4:
+        return _several(path, name, position, values)
+    if position.ndim != 3 or position.shape[2] != 3 or position.dtype.kind not in "fiu":
         raise InputError(
-            f"{name} has shape {shape} and type {dtype}, expected numbers of shape "
-            "(time, point, 3)",
+            f"{name} has shape {position.shape} and type {position.dtype}, expected numbers of "
+            "shape (time, point, 3)",
             path=path,
         )
-    labels = _first(values, _LABELS)
-    if labels is None:
+    return [_take(path, name, position, values, _confidence(path, values, position.shape[:2]))]
+
+
+def _several(path: Path, name: str, array: Any, values: Mapping[str, Any]) -> list[RawTake]:
+    """One take per individual of a four-dimensional array."""
+    dims = tuple(values.get("dims", ())) or _guessed_dims(array.shape, name)
+    if sorted(dims) != sorted(_DIMS):
         raise InputError(
-            f"no names for the {shape[1]} points",
+            f"{name} has shape {array.shape}, expected axes time, space (3), keypoints and "
+            "individuals",
+            path=path,
+        )
+    position = np.moveaxis(array, [dims.index(dim) for dim in _DIMS], range(4))
+    if position.shape[3] != 3:
+        raise InputError(
+            f"no 3D points: {name} has {position.shape[3]} coordinates a point",
+            path=path,
+            hint="triangulate the two-dimensional tracks of several cameras first",
+        )
+    sure = values.get("confidence", values.get("point_scores"))
+    if sure is not None and np.ndim(sure) == 3 and len(dims) == 4:
+        order = [dim for dim in dims if dim != "space"]
+        sure = np.moveaxis(sure, [order.index(dim) for dim in _DIMS[:3]], range(3))
+    bodies = _first(values, _BODIES)
+    names = [] if bodies is None else [_text(value) for value in np.ravel(bodies)]
+    takes = []
+    for k in range(position.shape[1]):
+        own = position[:, k]
+        confidence = None
+        if sure is not None and np.shape(sure) == position.shape[:3]:
+            confidence = np.asarray(sure[:, k], dtype=np.float64)
+        if np.isfinite(own).all(axis=-1).any() or position.shape[1] == 1:
+            take = _take(path, name, own, values, confidence)
+            if position.shape[1] > 1:
+                take.body = names[k] if k < len(names) else f"body{k}"
+            takes.append(take)
+    if not takes:
+        raise InputError("no valid sample: every position of every individual is NaN", path=path)
+    return takes
+
+
+def _guessed_dims(shape: tuple[int, ...], name: str) -> tuple[str, ...]:
+    """Axes of an array without names: those of triangulated tracks, of SLEAP, of ``movement``."""
+    if shape[3] in (2, 3):
+        return ("time", "individuals", "keypoints", "space")
+    if shape[1] in (2, 3) and name == "tracks":
+        return ("individuals", "space", "keypoints", "time")
+    return ("time", "space", "keypoints", "individuals") if shape[1] in (2, 3) else ()
+
+
+def _take(
+    path: Path, name: str, position: Any, values: Mapping[str, Any], confidence: FloatArray | None
+) -> RawTake:
+    """One raw take from an array (time, point, 3)."""
+    labels = _first(values, _LABELS)
+    names = [_text(label) for label in np.ravel(labels)] if labels is not None else []
+    metadata = {}
+    if not names and position.shape[1] in SMPL and name in _BODY_MODEL_JOINTS:
+        names = list(SMPL[position.shape[1]])
+        metadata["points"] = "joints of an SMPL body model, named by their number"
+    if not names:
+        raise InputError(
+            f"no names for the {position.shape[1]} points",
             path=path,
             hint=f"add an array of strings, one of {', '.join(_LABELS)}",
         )
-    names = [_text(label) for label in np.ravel(labels)]
-    if len(names) != shape[1]:
-        raise InputError(f"{len(names)} labels for {shape[1]} points of {name}", path=path)
-    time_s = _numbers(path, values, _TIME, shape[:1])
+    if len(names) != position.shape[1]:
+        raise InputError(f"{len(names)} labels for {position.shape[1]} points of {name}", path=path)
+    time_s = _numbers(path, values, _TIME, (len(position),))
     rate = _numbers(path, values, _RATE, None)
-    _check_numbers(path, values, _CONFIDENCE, shape[:2])
     unit = _first(values, _UNITS)
+    if time_s is not None and _text(_first(values, ("time_unit",))) == "frames":
+        time_s = None
     return RawTake(
         labels=names,
-        position=np.empty((0, shape[1], 3)),
+        position=position.astype(np.float64, copy=False),
         time_s=time_s,
-        rate_hz=None if rate is None else float(np.ravel(rate)[0]),
-        unit="m" if name == "position_m" else (None if unit is None else _text(np.ravel(unit)[0])),
+        rate_hz=None if rate is None or not rate.size else float(np.ravel(rate)[0]),
+        unit="m" if name == "position_m" else _unit(unit),
         assumed_unit="m",
+        confidence=confidence,
+        metadata=metadata,
     )
+
+
+def _unit(unit: Any) -> str | None:
+    text = None if unit is None or not np.size(unit) else _text(np.ravel(unit)[0])
+    # pixels and the like are no claim about a length
+    return None if text in ("", "pixels", "a.u.") else text
+
+
+def _confidence(path: Path, values: Mapping[str, Any], shape: tuple[int, ...]) -> FloatArray | None:
+    return _numbers(path, values, _CONFIDENCE, shape)
 
 
 def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> Any:
@@ -193,42 +242,29 @@ def _numbers(
     path: Path, values: Mapping[str, Any], names: tuple[str, ...], shape: tuple[int, ...] | None
 ) -> FloatArray | None:
     """The first of some arrays, checked for its shape; None if there is none."""
-    name = _check_numbers(path, values, names, shape)
-    return None if name is None else np.asarray(values[name]).astype(np.float64)
-
-
-def _check_numbers(
-    path: Path, values: Mapping[str, Any], names: tuple[str, ...], shape: tuple[int, ...] | None
-) -> str | None:
-    """Name of the first of some arrays that is there; InputError if it is not of that shape."""
     name = next((name for name in names if name in values), None)
     if name is None:
         return None
-    array = values[name] if hasattr(values[name], "dtype") else np.asarray(values[name])
+    array = np.asarray(values[name])
     if array.dtype.kind not in "fiu" or (shape is not None and array.shape != shape):
         raise InputError(
             f"{name} has shape {array.shape} and type {array.dtype}, expected numbers of shape "
             f"{shape}",
             path=path,
         )
-    return name
+    return array.astype(np.float64, copy=False)
 
 
 def _text(value: Any) -> str:
     return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _damaged(path: Path, kind: str, error: Exception) -> InputError:
+def damaged(path: Path, kind: str, error: Exception) -> InputError:
+    """Error for a file that the library which parses it cannot make sense of."""
     said = " ".join(str(error).split())[:160]
     return InputError(
         f"{kind} file is truncated or damaged ({said})", path=path, hint="copy the file again"
     )
 
 
-NPZ = Format("npz", (".npz",), lambda head: head.start.startswith(_ZIP_MAGIC), _read_npz)
-HDF5 = Format(
-    "hdf5",
-    (".h5", ".hdf5", ".hdf", ".nc"),
-    lambda head: head.start.startswith(_HDF5_MAGIC),
-    _read_hdf5,
-)
+NPZ = Format("npz", (".npz",), lambda head: head.start.startswith(_ZIP_MAGIC), read_npz)

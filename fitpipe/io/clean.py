@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from fitpipe.arrays import BoolArray, FloatArray
+from fitpipe.arrays import BoolArray, FloatArray, all_of_xyz, any_of_xyz
 from fitpipe.errors import InputError
-from fitpipe.io.axes import infer_up, up_from_labels
+from fitpipe.io.axes import infer_up
+from fitpipe.io.claims import check_size, claimed_axis, length_unit, up_axis
 from fitpipe.io.clock import frame_times
 from fitpipe.io.raw import RawTake, ReadOptions, stem
 from fitpipe.records import Finding, Origin, Take
 from fitpipe.records.finding import Severity
-from fitpipe.units import METRES_PER, parse_axis, parse_length_unit, rotation_to_y_up
+from fitpipe.units import metres_per, rotation_to_y_up
 
 _UNLABELLED = re.compile(
     r"^(\*\d*|(unlabell?ed|unidentified|unnamed|uname|unknown)[ _*:-]*\d*)$", re.IGNORECASE
@@ -26,9 +27,6 @@ _UNLABELLED = re.compile(
 _MISSING_CODE = -9999.0  # no take reaches that far: Kinect and QTM exports write it for "missing"
 _FARTHEST = 1e9  # in any unit: infinite, or a slip
 _AT_ORIGIN_M = 0.01  # a point this close before and after an exact zero passes the origin
-_TOO_WIDE_M = 20.0
-_TOO_NARROW_M = 0.005
-_FEW_POINTS = 5  # fewer points may well be close together
 
 
 def to_take(
@@ -63,29 +61,32 @@ def to_take(
     if raw.position.shape[0] == 0:
         raise InputError("no frames: the file has labels and no data", path=path)
     findings = list(raw.findings)
-    keep, labels = labelled(raw, path, findings)
+    keep, labels, repeated = labelled(raw, path, findings)
     position = np.array(raw.position[:, keep], dtype=np.float64)
     confidence = None if raw.confidence is None else np.array(raw.confidence[:, keep])
 
-    zero = drop_codes(position, labels, findings)
-    if not np.isfinite(position).all(axis=-1).any():
+    keep_zeros = options.keep_zeros or raw.has_no_gaps
+    zero = drop_codes(position, labels, findings, keep_zeros=keep_zeros)
+    if not all_of_xyz(np.isfinite(position)).any():
         zeros = f", {zero.sum()} samples are exactly (0, 0, 0)" if zero.any() else ""
         raise InputError(
             f"no valid sample: all {position.shape[0]} frames of all {len(labels)} points are "
             f"missing{zeros}",
             path=path,
         )
-    unit = _unit(raw, position, path, options, findings)
-    position *= METRES_PER[unit]
+    unit, (time_s, rows), up = _together(
+        path,
+        lambda: length_unit(raw, labels, position, path, options, findings),
+        lambda: frame_times(raw, len(position), path, options, findings),
+        lambda: up_axis(raw, labels, position, path, options, findings),
+    )
+    position *= metres_per(unit)
     findings += zero_findings(still_zero(zero, position), labels)
-    _check_size(position, unit, findings)
-
-    time_s, rows = frame_times(raw, len(position), path, options, findings)
-    position = position[rows]
+    check_size(labels, position, unit, findings)
+    if len(rows) < len(position):
+        position = position[rows]
     if confidence is not None:
         confidence = in_unit_range(confidence[rows], position, findings)
-    up_claimed = _claimed_axis(raw.up)
-    up = _up(tuple(labels), position, up_claimed, options, path, findings)
     if options.up is not None:
         position = position @ rotation_to_y_up(up).T
         up = "+y"
@@ -93,8 +94,11 @@ def to_take(
     metadata = dict(raw.metadata)
     if raw.body:
         metadata["body"] = raw.body
-    if up_claimed:
-        metadata["up_claimed"] = up_claimed
+    claimed = claimed_axis(raw.up or raw.screen_up)
+    if claimed:
+        metadata["up_claimed"] = claimed
+    if repeated:
+        metadata["repeated_labels"] = ", ".join(repeated)
     take = Take(
         source=raw.source or stem(path),
         labels=tuple(labels),
@@ -115,8 +119,37 @@ def to_take(
     return take if up else replace(take, origin=replace(take.origin, up=infer_up(take)))
 
 
-def labelled(raw: RawTake, path: Path, findings: list[Finding]) -> tuple[list[int], list[str]]:
-    """Columns to keep and their unique names."""
+_T = TypeVar("_T")
+_U = TypeVar("_U")
+_V = TypeVar("_V")
+
+
+def _together(
+    path: Path, first: Callable[[], _T], second: Callable[[], _U], third: Callable[[], _V]
+) -> tuple[_T, _U, _V]:
+    """What three questions find; the errors of all are raised as one."""
+    faults: list[InputError] = []
+    answers: list[Any] = []
+    for question in (first, second, third):
+        try:
+            answers.append(question())
+        except InputError as error:
+            faults.append(error)
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        raise InputError(
+            "cannot be read as it stands",
+            path=path,
+            faults=[f"{e.problem}; {e.hint}" if e.hint else e.problem for e in faults],
+        )
+    return cast("tuple[_T, _U, _V]", tuple(answers))
+
+
+def labelled(
+    raw: RawTake, path: Path, findings: list[Finding]
+) -> tuple[list[int], list[str], list[str]]:
+    """Columns to keep, their unique names, and the names that stood over several columns."""
     names = [label.strip() for label in raw.labels]
     loose = [name for name in names if _UNLABELLED.match(name)]
     keep = [i for i, name in enumerate(names) if not _UNLABELLED.match(name)]
@@ -126,10 +159,12 @@ def labelled(raw: RawTake, path: Path, findings: list[Finding]) -> tuple[list[in
         )
     if not keep:
         raise InputError(f"no 3D points with a name; {len(loose)} unlabelled ones", path=path)
-    kept = [names[i] or f"point {i + 1}" for i in keep]
     blank = [f"point {i + 1}" for i in keep if not names[i]]
     if blank:
         findings.append(Finding(f"{len(blank)} points have no name", f"named {_some(blank)}"))
+    names = [name or f"point {i + 1}" for i, name in enumerate(names)]
+    keep = _without_copies(raw.position, names, keep, findings)
+    kept = [names[i] for i in keep]
     twice = [name for name, count in Counter(kept).items() if count > 1]
     if twice:
         unique = _unique(kept)
@@ -137,59 +172,76 @@ def labelled(raw: RawTake, path: Path, findings: list[Finding]) -> tuple[list[in
         findings.append(
             Finding(
                 f"labels that occur more than once: {_some(twice)}",
-                f"the later ones renamed {_some(renamed)}",
+                f"renamed {_some(renamed)}",
+                "warning",
+                "name the one to use in a marker set",
             )
         )
         kept = unique
-    return keep, kept
+    return keep, kept, twice
+
+
+def _without_copies(
+    position: FloatArray, names: Sequence[str], keep: Sequence[int], findings: list[Finding]
+) -> list[int]:
+    """Columns without those that repeat both the name and every number of another."""
+    first: dict[str, list[int]] = {}
+    copies: list[str] = []
+    kept: list[int] = []
+    for i in keep:
+        others = first.setdefault(names[i], [])
+        if any(np.array_equal(position[:, i], position[:, k], equal_nan=True) for k in others):
+            copies.append(names[i])
+            continue
+        others.append(i)
+        kept.append(i)
+    if copies:
+        findings.append(
+            Finding(f"{len(copies)} columns repeat another one: {_some(copies)}", "left out")
+        )
+    return kept
 
 
 def _unique(names: Sequence[str]) -> list[str]:
+    """Names with a number after each that stands there more than once (``LKNE_1``, ``LKNE_2``)."""
+    count = Counter(names)
     taken = set(names)
-    seen: Counter[str] = Counter()
+    number: Counter[str] = Counter()
     unique = []
     for name in names:
-        seen[name] += 1
         new = name
-        while seen[name] > 1 and new in taken:
-            new = f"{name}_{seen[name]}"
-            if new in taken:
-                seen[name] += 1
+        while count[name] > 1 and new in taken:
+            number[name] += 1
+            new = f"{name}_{number[name]}"
         taken.add(new)
         unique.append(new)
     return unique
 
 
-def drop_codes(position: FloatArray, labels: list[str], findings: list[Finding]) -> BoolArray:
+def drop_codes(
+    position: FloatArray, labels: list[str], findings: list[Finding], *, keep_zeros: bool
+) -> BoolArray:
     """Set samples that cannot be positions to NaN, in place; which were exactly zero."""
-    # most takes hold none of these: a look at all numbers at once is quick
-    if (
-        np.fmax(np.fmax.reduce(position, axis=None), -np.fmin.reduce(position, axis=None))
-        > _FARTHEST
-    ):
-        wild = np.asarray((np.abs(position) > _FARTHEST).any(axis=-1))
+    # most takes hold none: a look at all numbers at once is quick
+    farthest = max(np.fmax.reduce(position, axis=None), -np.fmin.reduce(position, axis=None))
+    if farthest > _FARTHEST:
+        wild = any_of_xyz(np.abs(position) > _FARTHEST)
         position[wild] = np.nan
         findings.append(
             Finding(
                 f"{wild.sum()} samples have coordinates beyond {_FARTHEST:g}", "taken as missing"
             )
         )
-    coded = _all_are(position, _MISSING_CODE)
+    coded = all_of_xyz(position == _MISSING_CODE)
     if coded.any():
         position[coded] = np.nan
         who = _some([labels[i] for i in np.flatnonzero(coded.any(axis=0))])
         findings.append(
             Finding(f"{coded.sum()} samples are the code -9999: {who}", "taken as missing", "note")
         )
-    zero = _all_are(position, 0.0)
+    zero = all_of_xyz(position == 0) & (not keep_zeros)
     position[zero] = np.nan
     return zero
-
-
-def _all_are(position: FloatArray, value: float) -> BoolArray:
-    """Samples (time, point) all of whose coordinates are that value."""
-    same = position == value
-    return np.asarray(same[..., 0] & same[..., 1] & same[..., 2])
 
 
 def still_zero(zero: BoolArray, position_m: FloatArray) -> BoolArray:
@@ -216,77 +268,11 @@ def zero_findings(zero: BoolArray, labels: Sequence[str]) -> list[Finding]:
         if kind.any():
             who = _some([labels[int(i)] for i in np.flatnonzero(kind.any(axis=0))])
             told = what.format(n=kind.sum(), who=who)
-            findings.append(Finding(told, "taken as missing", cast("Severity", severity)))
-    return findings
-
-
-def _unit(
-    raw: RawTake,
-    position: FloatArray,
-    path: Path,
-    options: ReadOptions,
-    findings: list[Finding],
-) -> str:
-    """Canonical unit of the numbers."""
-    claimed = None if raw.unit is None else parse_length_unit(raw.unit)
-    hint = f"say which with units= (--units): {', '.join(METRES_PER)}"
-    if options.units is not None:
-        given = parse_length_unit(options.units)
-        if given is None:
-            raise InputError(f"units {options.units!r} is not a length unit", path=path, hint=hint)
-        if claimed is not None and claimed != given:
+            otherwise = "keep_zeros=True or --keep-zeros takes them as positions"
             findings.append(
-                Finding(f"the file claims {claimed}, units={given} was given", f"read as {given}")
+                Finding(told, "taken as missing", cast("Severity", severity), otherwise)
             )
-        return given
-    if claimed is not None:
-        return claimed
-    if raw.unit is not None and raw.unit.strip():
-        raise InputError(f"the unit {raw.unit!r} is not known", path=path, hint=hint)
-    if raw.assumed_unit is None:
-        raise InputError("the file claims no length unit", path=path, hint=hint)
-    spread = _spread(position) * METRES_PER[raw.assumed_unit]
-    if spread > _TOO_WIDE_M:
-        raise InputError(
-            f"the file claims no length unit, and as {raw.assumed_unit} the points would lie "
-            f"{spread:.0f} m apart",
-            path=path,
-            hint=f"{hint} (probably mm)",
-        )
-    findings.append(
-        Finding(
-            "the file claims no length unit",
-            f"read as {raw.assumed_unit}, which is the size of a body",
-            "note",
-            "units= or --units overrides",
-        )
-    )
-    return raw.assumed_unit
-
-
-def _check_size(position_m: FloatArray, unit: str, findings: list[Finding]) -> None:
-    """Tell if a body of that size cannot be."""
-    spread = _spread(position_m)
-    narrow = position_m.shape[1] >= _FEW_POINTS and spread < _TOO_NARROW_M
-    if spread > _TOO_WIDE_M or narrow:
-        findings.append(
-            Finding(
-                f"read in {unit}, the points lie {spread:.3g} m from their middle",
-                "kept",
-                "warning",
-                "give the right unit with units= or --units",
-            )
-        )
-
-
-def _spread(position: FloatArray) -> float:
-    """Median distance of the points of a frame from the middle of that frame."""
-    seen = np.asarray(np.isfinite(position).all(axis=-1))
-    rows = np.flatnonzero(seen.any(axis=1))
-    rows = rows[:: max(1, len(rows) // 1000)]  # a thousand frames tell the size of a body
-    some = np.where(seen[rows, :, None], position[rows], np.nan)
-    middle = np.nanmedian(some, axis=1, keepdims=True)
-    return float(np.nanmedian(np.linalg.norm(some - middle, axis=-1)))
+    return findings
 
 
 def is_percent(highest: float) -> bool:
@@ -305,7 +291,7 @@ def in_unit_range(
 
     Whether it is per cent is told by the highest one, unless that is known.
     """
-    observed = np.isfinite(position).all(axis=-1)
+    observed = all_of_xyz(np.isfinite(position))
     absent = np.asarray(observed & ~np.isfinite(confidence))
     if absent.any():
         findings.append(Finding(f"{absent.sum()} samples have no confidence", "taken as 1"))
@@ -319,45 +305,6 @@ def in_unit_range(
     if outside.any():
         findings.append(Finding(f"{outside.sum()} confidences are outside 0 to 1", "clipped"))
     return np.clip(confidence, 0.0, 1.0)
-
-
-def _claimed_axis(claim: str) -> str:
-    return (parse_axis(claim) or "") if claim else ""
-
-
-def _up(
-    labels: tuple[str, ...],
-    position: FloatArray,
-    claimed: str,
-    options: ReadOptions,
-    path: Path,
-    findings: list[Finding],
-) -> str:
-    """The up axis to go by: given, else told by head and feet, else claimed."""
-    anatomy = up_from_labels(labels, position)
-    if options.up is not None:
-        given = parse_axis(options.up)
-        if given is None:
-            raise InputError(
-                f"up axis {options.up!r} is not known",
-                path=path,
-                hint="give up= (--up) as one of +x, -x, +y, -y, +z, -z",
-            )
-        if anatomy and anatomy != given:
-            findings.append(
-                Finding(f"up={given} was given, head and feet say {anatomy}", f"turned by {given}")
-            )
-        return given
-    if anatomy and claimed and anatomy != claimed:
-        findings.append(
-            Finding(
-                f"the file claims {claimed} as up, head and feet say {anatomy}",
-                f"taken as {anatomy}",
-                "note",
-                "up= or --up overrides",
-            )
-        )
-    return anatomy or claimed
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

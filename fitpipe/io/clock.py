@@ -13,6 +13,8 @@ from fitpipe.records import Finding
 
 _LOST_SHARE = 0.5  # a clock that costs more rows than this was reset, not disturbed
 _SLOWEST_HZ = 0.5
+_ROUNDING_S = 0.501e-3  # half of the last of three decimals
+_EXACT_S = 1e-6
 
 
 def frame_times(
@@ -46,7 +48,7 @@ def frame_times(
     if raw.time_s is not None and options.rate_hz is None:
         state = _unusable(raw.time_s)
         if not state:
-            return _increasing(raw.time_s, path, findings)
+            return _counted(*_increasing(raw.time_s, path, findings), raw, findings)
         rate = _rate(raw, path, options, f"a time column that {state}")
         findings.append(Finding(f"the time column {state}", f"frames counted at {rate:g} Hz"))
     else:
@@ -60,6 +62,29 @@ def frame_times(
         return _increasing(raw.frame / rate, path, findings)
     # counted, then divided: a sum of steps would drift
     return (raw.first_frame + np.arange(n_frames)) / rate, np.arange(n_frames)
+
+
+def _counted(
+    time_s: FloatArray, rows: IntArray, raw: RawTake, findings: list[Finding]
+) -> tuple[FloatArray, IntArray]:
+    """Stamps without the rounding of the file, where it claims a rate that they follow."""
+    rate = _usable(raw.rate_hz)
+    if rate is None or len(time_s) < 3:
+        return time_s, rows
+    start = time_s[0] * rate
+    whole = round(start) if abs(start - round(start)) < _ROUNDING_S * rate + 1e-6 else start
+    exact = (whole + np.arange(len(time_s))) / rate
+    off = float(np.abs(exact - time_s).max())
+    if not _EXACT_S < off <= _ROUNDING_S:
+        return time_s, rows
+    findings.append(
+        Finding(
+            f"time stamps are rounded, by up to {1000 * off:.2g} ms",
+            f"frames counted at the {rate:g} Hz that the file claims",
+            "note",
+        )
+    )
+    return exact, rows
 
 
 def _unusable(time_s: FloatArray) -> str:

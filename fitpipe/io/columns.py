@@ -17,11 +17,14 @@ _AXIS_JOINED = re.compile(r"^(.*[a-z0-9])([XYZ])$")
 _CONFIDENCE = re.compile(
     r"^(.+?)[_.:\-\s]+\(?(c|conf|confidence|likelihood|score|visibility)\)?$", re.IGNORECASE
 )
+_STATE = re.compile(r"^(.+?)[_.:\-\s]*\(?(tracking[_ ]?state|state|tracked)\)?$", re.IGNORECASE)
 _TIME: Final = (
     "time", "times", "t", "timestamp", "time_stamp", "tracker_time", "seconds", "elapsed",
     "elapsed_time",
 )  # fmt: skip
-_FRAME: Final = ("frame", "frame#", "frames", "frame_number", "frame_no", "frame_index", "index")
+_FRAME: Final = ("frame", "frame#", "frames", "frame_number", "frame_no", "frame_index", "index",
+    "fnum",
+)  # fmt: skip
 _SOURCE: Final = ("source", "sensor", "camera", "device", "skeleton_id", "kinect")
 _BODY: Final = ("body", "person", "subject", "person_id", "body_id", "subject_id", "skeleton")
 _LABEL: Final = ("label", "marker", "joint", "point", "keypoint", "name", "bodypart", "landmark")
@@ -47,7 +50,8 @@ class Columns:
         Columns of x, y and z by label, for labels that have all three.
     flat : list of str
         Labels with only one or two of the axes.
-    confidence : dict of str to int
+    confidence, state : dict of str to int
+        Columns of confidences, and of a Kinect's tracking states, by label.
     time, frame, source, body, label, point_confidence : int or None
     axes : list of int or None
         Columns named just x, y and z (long tables).
@@ -62,6 +66,7 @@ class Columns:
     points: dict[str, list[int]] = field(default_factory=dict)
     flat: list[str] = field(default_factory=list)
     confidence: dict[str, int] = field(default_factory=dict)
+    state: dict[str, int] = field(default_factory=dict)
     time: int | None = None
     frame: int | None = None
     source: int | None = None
@@ -105,6 +110,8 @@ def understand(names: Sequence[str]) -> Columns:
             parts.setdefault(match[2].strip(), {})[match[1].lower()] = i
         elif match := _CONFIDENCE.match(name):
             columns.confidence[match[1].strip()] = i
+        elif match := _STATE.match(name):
+            columns.state[match[1].strip()] = i
         else:
             left.append(i)
     if len(bare) == 3:

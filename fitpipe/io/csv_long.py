@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fitpipe.arrays import FloatArray
 from fitpipe.errors import InputError
 from fitpipe.io.columns import Columns, understand
-from fitpipe.io.csv_wide import groups, open_table
+from fitpipe.io.csv_wide import Table, groups, open_table
 from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.table import no_rows
 from fitpipe.io.textfile import FileHead
@@ -33,10 +33,25 @@ def open_header(head: FileHead) -> list[str]:
 
 def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
     del options
-    table = open_table(head)
+    return read_long(head, open_table(head))
+
+
+def read_long(head: FileHead, table: Table) -> list[RawTake]:
+    """Read a long table into one raw take per source and body.
+
+    Parameters
+    ----------
+    head : FileHead
+    table : Table
+
+    Raises
+    ------
+    InputError
+        No rows, or a column that a long table needs is not there.
+    """
     columns = understand(table.names)
     stamp = columns.frame if columns.time is None else columns.time
-    if not table.rows:
+    if not table.n_rows:
         raise no_rows(head)
     if stamp is None or columns.axes is None or columns.label is None:
         raise InputError(

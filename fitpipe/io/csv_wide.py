@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Protocol
 
 import numpy as np
 
@@ -13,7 +13,14 @@ from fitpipe.arrays import FloatArray, IntArray
 from fitpipe.errors import InputError
 from fitpipe.io.columns import Columns, understand
 from fitpipe.io.raw import Format, RawTake, ReadOptions
-from fitpipe.io.table import no_rows, read_numbers, sniff_decimal, sniff_separator
+from fitpipe.io.table import (
+    fields_of,
+    no_rows,
+    read_numbers,
+    sniff_decimal,
+    sniff_separator,
+    tracking_worth,
+)
 from fitpipe.io.textfile import FileHead
 from fitpipe.records import Finding
 
@@ -27,8 +34,26 @@ _HEADER_LINES = 1024  # enough to tell separator and decimal mark as from the wh
 _BLOCK_LINES = 16_384
 
 
+class Table(Protocol):
+    """A table with named columns, whatever it is read from."""
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns, as they stand in the header."""
+
+    @property
+    def n_rows(self) -> int:
+        """Without the header."""
+
+    def numbers(self, columns: Sequence[int]) -> tuple[FloatArray, list[Finding]]:
+        """Some columns as numbers, in the order given."""
+
+    def text(self, column: int) -> list[str]:
+        """One column as text."""
+
+
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """A text table: its header and, still as text, its rows."""
 
     names: list[str]
@@ -36,6 +61,11 @@ class Table:
     separator: str
     decimal: str
     first_line: int
+
+    @property
+    def n_rows(self) -> int:
+        """Without the header."""
+        return len(self.rows)
 
     def numbers(self, columns: Sequence[int]) -> tuple[FloatArray, list[Finding]]:
         """Some columns as numbers, in the order given."""
@@ -51,36 +81,36 @@ class Table:
 
     def text(self, column: int) -> list[str]:
         """One column as text."""
-        split = [_fields(row, self.separator) for row in self.rows]
+        split = [fields_of(row, self.separator) for row in self.rows]
         return [row[column] if column < len(row) else "" for row in split]
 
 
-def open_table(head: FileHead) -> Table:
+def open_table(head: FileHead) -> TextTable:
     """Split a text file into header and rows; the header may take two rows (labels, then axes).
 
     Parameters
     ----------
     head : FileHead
     """
-    lines = [(i, line) for i, line in enumerate(head.text_lines(), start=1) if line.strip()]
-    lines = [(i, line) for i, line in lines if not line.lstrip().startswith("#")]
-    if not lines:
+    every = head.text_lines()
+    text = [line for line in every if line and not line.isspace() and line.lstrip()[0] != "#"]
+    if not text:
         raise InputError("empty file (blank lines only)", path=head.path)
-    return _table(lines)
+    table = _table(text)
+    first_line = every.index(table.rows[0]) + 1 if table.rows else len(every)
+    return replace(table, first_line=first_line)
 
 
-def _table(lines: Sequence[tuple[int, str]]) -> Table:
-    """Header and rows of numbered lines."""
-    text = [line for _, line in lines]
+def _table(text: Sequence[str]) -> TextTable:
+    """Header and rows of lines that are neither blank nor comments."""
     separator = sniff_separator(text)
-    names = _fields(text[0], separator)
+    names = fields_of(text[0], separator)
     n_header = 1
-    if len(text) > 1 and _are_axes(_fields(text[1], separator)):
-        names = _two_rows(names, _fields(text[1], separator))
+    if len(text) > 1 and _are_axes(fields_of(text[1], separator)):
+        names = _two_rows(names, fields_of(text[1], separator))
         n_header = 2
-    rows = text[n_header:]
-    first_line = lines[n_header][0] if len(lines) > n_header else len(lines)
-    return Table(names, rows, separator, sniff_decimal(rows, separator), first_line)
+    rows = list(text[n_header:])
+    return TextTable(names, rows, separator, sniff_decimal(rows, separator), n_header + 1)
 
 
 def estimated_rows(head: FileHead) -> int:
@@ -102,28 +132,23 @@ def read_blocks(head: FileHead, *, n_lines: int = _BLOCK_LINES) -> Iterator[list
     lines = (
         (i, line)
         for i, line in enumerate(head.iter_lines(), start=1)
-        if line.strip() and not line.lstrip().startswith("#")
+        if line and not line.isspace() and line.lstrip()[0] != "#"
     )
     start = list(islice(lines, _HEADER_LINES))
     if not start:
         raise InputError("empty file (blank lines only)", path=head.path)
-    first = _table(start)
+    first = _table([line for _, line in start])
+    if first.rows:
+        first = replace(first, first_line=start[len(start) - len(first.rows)][0])
     columns = understand(first.names)
     if not columns.points:
-        raise _no_coordinates(head, first, columns)
+        raise no_coordinates(head, first, columns)
     if not first.rows:
         raise no_rows(head)
     yield read_wide(head, first, columns)
     while block := list(islice(lines, n_lines)):
         rows = [line for _, line in block]
         yield read_wide(head, replace(first, rows=rows, first_line=block[0][0]), columns)
-
-
-def _fields(line: str, separator: str) -> list[str]:
-    if separator == " ":
-        return line.split()
-    reader = csv.reader([line], delimiter=separator, skipinitialspace=True)
-    return [field.strip() for field in next(reader)]
 
 
 def _are_axes(fields: Sequence[str]) -> bool:
@@ -146,9 +171,9 @@ def _sniff(head: FileHead) -> bool:
     if not lines:
         return False
     separator = sniff_separator(lines)
-    names = _fields(lines[0], separator)
-    if len(lines) > 1 and _are_axes(_fields(lines[1], separator)):
-        names = _two_rows(names, _fields(lines[1], separator))
+    names = fields_of(lines[0], separator)
+    if len(lines) > 1 and _are_axes(fields_of(lines[1], separator)):
+        names = _two_rows(names, fields_of(lines[1], separator))
     return bool(understand(names).points)
 
 
@@ -157,11 +182,12 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
     table = open_table(head)
     columns = understand(table.names)
     if not columns.points:
-        raise _no_coordinates(head, table, columns)
+        raise no_coordinates(head, table, columns)
     return read_wide(head, table, columns)
 
 
-def _no_coordinates(head: FileHead, table: Table, columns: Columns) -> InputError:
+def no_coordinates(head: FileHead, table: Table, columns: Columns) -> InputError:
+    """Error for a table without a label that has x, y and z."""
     came = ", ".join(repr(name) for name in table.names[:8])
     more = f" and {len(table.names) - 8} more" if len(table.names) > 8 else ""
     what = "no column holds coordinates"
@@ -194,7 +220,7 @@ def read_wide(
     InputError
         No rows, or columns in different length units.
     """
-    if not table.rows:
+    if not table.n_rows:
         raise no_rows(head)
     if len(columns.units) > 1:
         raise InputError(
@@ -219,6 +245,12 @@ def read_wide(
     if rated:
         confidence = np.full(position.shape[:2], np.nan)
         confidence[:, [labels.index(label) for label in rated]] = numbers[:, -len(rated) :]
+    if columns.state:
+        confidence = np.ones(position.shape[:2]) if confidence is None else confidence
+        for label, column in columns.state.items():
+            if label in labels:
+                worth = tracking_worth(table.text(column), label, findings)
+                confidence[:, labels.index(label)] = worth
     if "time" in stamps:
         stamps["time"] = stamps["time"] * (columns.time_unit or 1.0)
     if columns.flat:
@@ -251,7 +283,7 @@ def groups(table: Table, columns: Columns) -> dict[tuple[str, str], IntArray]:
     columns : Columns
     """
     if columns.source is None and columns.body is None:
-        return {("", ""): np.arange(len(table.rows))}
+        return {("", ""): np.arange(table.n_rows)}
     sources = _names_of(table, columns.source, "sensor")
     bodies = _names_of(table, columns.body, "body")
     rows: dict[tuple[str, str], list[int]] = {}
@@ -263,7 +295,7 @@ def groups(table: Table, columns: Columns) -> dict[tuple[str, str], IntArray]:
 def _names_of(table: Table, column: int | None, noun: str) -> list[str]:
     """A column of names; a plain number gets its noun in front (``sensor0``)."""
     if column is None:
-        return [""] * len(table.rows)
+        return [""] * table.n_rows
     return [f"{noun}{name}" if name.isdigit() else name for name in table.text(column)]
 
 

@@ -95,6 +95,7 @@ def inspect_file(
     units: str | None = None,
     up: str | None = None,
     rate_hz: float | None = None,
+    keep_zeros: bool = False,
 ) -> list[FileReport]:
     """Read a file and report on every take in it.
 
@@ -105,7 +106,15 @@ def inspect_file(
     list of FileReport
         One per source and body.
     """
-    takes = read_takes(path, source=source, body=body, units=units, up=up, rate_hz=rate_hz)
+    takes = read_takes(
+        path,
+        source=source,
+        body=body,
+        units=units,
+        up=up,
+        rate_hz=rate_hz,
+        keep_zeros=keep_zeros,
+    )
     return [report(take) for take in takes]
 
 

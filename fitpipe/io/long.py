@@ -7,14 +7,14 @@ on evenly spaced frames of it; every stretch is then cleaned as `clean.to_take` 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from fitpipe.arrays import FloatArray, IntArray
-from fitpipe.io import arrays, csv_wide
+from fitpipe.io import csv_wide, hdf5
 from fitpipe.io.clean import (
     drop_codes,
     in_unit_range,
@@ -25,26 +25,17 @@ from fitpipe.io.clean import (
     zero_findings,
 )
 from fitpipe.io.clock import frame_times
-from fitpipe.io.raw import RawTake, ReadOptions
-from fitpipe.io.registry import find_format, named_source, pick, read_takes
-from fitpipe.io.spool import spooled
-from fitpipe.io.textfile import FileHead, read_head
+from fitpipe.io.raw import ReadOptions
+from fitpipe.io.registry import cleaned, find_format, named_source, pick, what_was_asked
+from fitpipe.io.spool import Stored, stored_blocks
+from fitpipe.io.textfile import read_head
 from fitpipe.records import Finding, LongTake, Take
-from fitpipe.units import METRES_PER, parse_axis, rotation_to_y_up
+from fitpipe.units import metres_per, parse_axis, rotation_to_y_up
 
 _N_STRETCHES = 64  # that tell the unit and the up axis ...
 _STRETCH = 16  # ... of so many rows each
+_LEAST_BYTES_PER_FRAME = 24  # smaller files are not worth asking how long they are
 _BLOCK = 65_536  # frames in which confidences are looked through
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Numbers as they stand in a file, any of its rows at a time."""
-
-    raw: RawTake  # all that is not along time, and the time stamps
-    n_rows: int
-    position: Callable[[int, int], FloatArray]
-    confidence: Callable[[int, int], FloatArray | None]
 
 
 def open_takes(
@@ -56,17 +47,18 @@ def open_takes(
     units: str | None = None,
     up: str | None = None,
     rate_hz: float | None = None,
+    keep_zeros: bool = False,
 ) -> list[Take | LongTake]:
     """Every take in a file, those of more than ``most_frames`` frames without reading them.
 
-    HDF5 arrays and wide tables (CSV, TSV, gzipped or not) are read stretch by stretch; a table is
-    first turned into numbers in a temporary file. Files of other formats are read as a whole.
+    HDF5 arrays of one person and wide tables (CSV, TSV, gzipped or not) are copied as numbers into
+    a temporary file, of which any stretch is then read. Files of other formats are read as a whole.
 
     Parameters
     ----------
     path : path-like
     most_frames : int
-    source, body, units, up, rate_hz
+    source, body, units, up, rate_hz, keep_zeros
         As of `read_takes`.
 
     Returns
@@ -79,49 +71,42 @@ def open_takes(
         As of `read_takes`; of a LongTake also when its frames are read.
     """
     path = Path(path)
-    options = ReadOptions(units=units, up=up, rate_hz=rate_hz)
+    options = ReadOptions(units=units, up=up, rate_hz=rate_hz, keep_zeros=keep_zeros)
     head = read_head(path)
     known = find_format(head)
-    opened: list[_Rows] = []
-    if known is arrays.HDF5:
-        opened = _open_arrays(path, most_frames)
+    opened: list[Stored] | None = None
+    if known is hdf5.FORMAT and path.stat().st_size > _LEAST_BYTES_PER_FRAME * most_frames:
+        found = hdf5.open_rows(head, most_frames)
+        if not isinstance(found, Stored):
+            return list(cleaned(found, path, known, source, body, options))
+        opened = [found]
     elif known is csv_wide.FORMAT and csv_wide.estimated_rows(head) > most_frames:
-        opened = _open_table(head)
-    if not opened:
-        return list(read_takes(path, source=source, body=body, units=units, up=up, rate_hz=rate_hz))
-    raws = pick(path, named_source([rows.raw for rows in opened], source), "source", source)
+        opened = stored_blocks(csv_wide.read_blocks(head), path)
+    if opened is None:
+        raws = known.read(head, options)
+        return list(cleaned(raws, path, known, source, body, options))
+    raws = [stored.raw for stored in opened]
+    asked = what_was_asked(raws, source, body, options)
+    raws = pick(path, named_source(raws, source), "source", source)
     raws = pick(path, raws, "body", body)
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    wanted = [rows for rows in opened if any(rows.raw is raw for raw in raws)]
-    return [_long_take(rows, path, known.name, sha256, options) for rows in wanted]
-
-
-def _open_arrays(path: Path, most_frames: int) -> list[_Rows]:
-    file = arrays.ArrayFile(path)
-    if file.n_frames <= most_frames:
-        file.close()
-        return []
-    return [_Rows(file.raw, file.n_frames, file.position, file.confidence)]
-
-
-def _open_table(head: FileHead) -> list[_Rows]:
-    return [
-        _Rows(stored.raw, stored.n_rows, stored.position, stored.confidence)
-        for stored in spooled(csv_wide.read_blocks(head), head.path)
-    ]
+    wanted = [stored for stored in opened if any(stored.raw is raw for raw in raws)]
+    takes = [_long_take(stored, path, known.name, sha256, options) for stored in wanted]
+    return [replace(take, origin=replace(take.origin, asked=asked)) for take in takes]
 
 
 def _long_take(
-    rows: _Rows, path: Path, file_format: str, sha256: str, options: ReadOptions
+    rows: Stored, path: Path, file_format: str, sha256: str, options: ReadOptions
 ) -> LongTake:
     """Settle what concerns the whole take."""
     raw = rows.raw
+    keep_zeros = options.keep_zeros or raw.has_no_gaps
     last = max(rows.n_rows - _STRETCH, 0)
     starts = np.unique(np.linspace(0, last, _N_STRETCHES).round().astype(np.int64)).tolist()
     sampled = np.concatenate([rows.position(i, i + _STRETCH) for i in starts])
     # what is odd about single samples is told when they are read
-    drop_codes(sampled, list(raw.labels), [])
+    drop_codes(sampled, list(raw.labels), [], keep_zeros=keep_zeros)
     sampled[~np.isfinite(sampled).all(axis=-1)] = np.nan
     sample = replace(raw, position=sampled, time_s=None, frame=None, rate_hz=1.0, confidence=None)
     told = to_take(
@@ -139,7 +124,9 @@ def _long_take(
     if options.up is not None:
         turn = rotation_to_y_up(parse_axis(options.up) or "")
     origin = replace(told.origin, rate_claimed_hz=raw.rate_hz)
-    cleaning = _Cleaning(rows, kept, keep, labels, METRES_PER[told.origin.unit], turn, percent)
+    cleaning = _Cleaning(
+        rows, kept, keep, labels, metres_per(told.origin.unit), turn, percent, keep_zeros
+    )
 
     def read(begin: int, end: int) -> Take:
         findings: list[Finding] = []
@@ -161,13 +148,14 @@ def _long_take(
 class _Cleaning:
     """What is done to every stretch, settled for the whole take."""
 
-    rows: _Rows
+    rows: Stored
     kept: IntArray  # (time,) rows that are frames
     columns: list[int]
     labels: list[str]
     metres_per_unit: float
     turn: FloatArray | None
     percent: bool
+    keep_zeros: bool
 
     def frames(
         self, begin: int, end: int, findings: list[Finding]
@@ -179,9 +167,10 @@ class _Cleaning:
         own = rows - low
         position = self.rows.position(low, high)[:, self.columns]
         met: list[Finding] = []
-        zero = drop_codes(position, self.labels, met)
+        zero = drop_codes(position, self.labels, met, keep_zeros=self.keep_zeros)
         if met:  # count those of the frames themselves
-            drop_codes(self.rows.position(low, high)[own][:, self.columns], self.labels, findings)
+            own_rows = self.rows.position(low, high)[own][:, self.columns]
+            drop_codes(own_rows, self.labels, findings, keep_zeros=self.keep_zeros)
         position *= self.metres_per_unit
         findings += zero_findings(still_zero(zero, position)[own], self.labels)
         position = position[own]
@@ -194,7 +183,7 @@ class _Cleaning:
         return position, in_unit_range(confidence, position, findings, percent=self.percent)
 
 
-def _percent(rows: _Rows, columns: Sequence[int], findings: list[Finding]) -> bool:
+def _percent(rows: Stored, columns: Sequence[int], findings: list[Finding]) -> bool:
     """Whether the confidences are per cent, as `in_unit_range` decides for a whole take."""
     highest = 0.0
     for begin in range(0, rows.n_rows, _BLOCK):

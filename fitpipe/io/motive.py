@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from itertools import pairwise
 
 from fitpipe.errors import InputError
 from fitpipe.io.raw import Format, RawTake, ReadOptions
-from fitpipe.io.table import no_rows, read_numbers
-from fitpipe.io.textfile import FileHead
+from fitpipe.io.table import fields_of, no_rows, read_numbers
+from fitpipe.io.textfile import FileHead, number_or_none
 from fitpipe.records import Finding
 
 # which kind of column to read, the first that is there
 _KINDS = ("Marker", "Bone", "Rigid Body Marker", "Bone Marker")
+
+_HEADER_ROWS = 4  # facts, types, names, axes
 
 
 def _sniff(head: FileHead) -> bool:
@@ -28,7 +29,14 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
             "is a Motive export without its column header (a line that starts with Frame,)",
             path=head.path,
         )
-    header = list(csv.reader(lines[: at + 1]))
+    header = [fields_of(line, ",") for line in lines[: at + 1] if line.strip()]
+    if len(header) < _HEADER_ROWS:
+        raise InputError(
+            f"{len(header)} header rows, expected {_HEADER_ROWS} or more",
+            path=head.path,
+            place=f"lines 1 to {at + 1}",
+            hint="a quote mark may be open",
+        )
     facts = dict(pairwise(header[0]))
     named = {row[1]: row for row in header[1:] if len(row) > 2}
     axes, roles = header[-1], header[-2]
@@ -59,7 +67,7 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
             labels=list(points[kind]),
             position=table[:, 1:].reshape(len(table), -1, 3),
             time_s=table[:, 0],
-            rate_hz=float(rate) if rate else None,
+            rate_hz=number_or_none(rate),
             unit=facts.get("Length Units"),
             metadata={"software": "Motive", "recording": facts.get("Take Name", "")},
             findings=findings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fitpipe.errors import InputError
 from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.table import no_rows, read_numbers
-from fitpipe.io.textfile import FileHead
+from fitpipe.io.textfile import FileHead, number_or_none
 
 _KEY_LINES = 40
 
@@ -47,7 +47,7 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
             labels=names,
             position=table[:, lead:].reshape(len(table), -1, 3),
             time_s=table[:, 1] if with_time else None,
-            rate_hz=float(rate) if rate else None,
+            rate_hz=number_or_none(rate),
             unit="mm",
             metadata={"software": "Qualisys Track Manager"},
             findings=findings,

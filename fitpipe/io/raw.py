@@ -23,11 +23,14 @@ class ReadOptions:
         Signed axis that points up in the file; the take is turned to +Y up.
     rate_hz : float, optional
         Frames per second; overrides the file's rate and its time column.
+    keep_zeros : bool
+        Positions that are exactly (0, 0, 0) are taken for positions, not for missing samples.
     """
 
     units: str | None = None
     up: str | None = None
     rate_hz: float | None = None
+    keep_zeros: bool = False
 
 
 @dataclass(slots=True)
@@ -57,6 +60,10 @@ class RawTake:
         Names in the file; empty if it holds one unnamed source or body.
     up : str
         Up axis the file claims (``"+z"``); empty if it claims none.
+    screen_up : str
+        Axis the file shows upright on a screen: a hint, less than a claim; may be empty.
+    has_no_gaps : bool
+        The format has no way to mark a sample as missing, and zeros are positions.
     """
 
     labels: list[str]
@@ -71,6 +78,8 @@ class RawTake:
     source: str = ""
     body: str = ""
     up: str = ""
+    screen_up: str = ""
+    has_no_gaps: bool = False
     metadata: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from fitpipe.errors import InputError, suggest
 from fitpipe.io import (
     arrays,
+    asf_amc,
+    bvh,
     c3d,
     csv_long,
     csv_wide,
+    dlc,
+    hdf5,
+    json_bodies,
     kinect,
+    kinect_v1,
     motive,
+    mvnx,
+    npy,
+    parquet,
     qtm,
+    sto,
     trc,
+    vicon,
 )
 from fitpipe.io.clean import to_take
 from fitpipe.io.raw import Format, RawTake, ReadOptions
@@ -26,13 +38,26 @@ from fitpipe.records import Take
 FORMATS: tuple[Format, ...] = (
     c3d.FORMAT,
     trc.FORMAT,
-    arrays.HDF5,
+    hdf5.FORMAT,
+    hdf5.CLASSIC,
     arrays.NPZ,
+    npy.FORMAT,
+    parquet.FORMAT,
+    bvh.FORMAT,
+    mvnx.FORMAT,
+    sto.FORMAT,
+    json_bodies.OPENCAP,
+    json_bodies.AZURE,
+    json_bodies.OTHER,
+    asf_amc.FORMAT,
     motive.FORMAT,
+    vicon.FORMAT,
     qtm.FORMAT,
+    dlc.FORMAT,
     kinect.MULTITRACK,
     kinect.LABANOTATION,
     kinect.KERAAL,
+    kinect_v1.FORMAT,
     csv_long.FORMAT,
     csv_wide.FORMAT,
 )
@@ -70,21 +95,25 @@ def read_takes(
     units: str | None = None,
     up: str | None = None,
     rate_hz: float | None = None,
+    keep_zeros: bool = False,
 ) -> list[Take]:
     """Read every take in a file: one per source and body.
 
     Parameters
     ----------
     path : path-like
-        C3D, TRC, CSV or TSV (wide or long), Kinect table, HDF5 or NPZ; text also gzipped.
+        Any of the formats of docs/formats.md; text and C3D also gzipped.
     source, body : str, optional
         Keep only this source or body. In a file that names no source, ``source`` names the take.
     units : str, optional
-        Length unit of the numbers (``"mm"``); overrides what the file claims.
+        Length unit of the numbers (``"mm"``), or metres per unit (``"0.0254"``); overrides what
+        the file claims.
     up : str, optional
         Axis that points up in the file (``"+z"``); the take is turned to +Y up.
     rate_hz : float, optional
         Frames per second; overrides the file's rate and time stamps.
+    keep_zeros : bool
+        Take positions that are exactly (0, 0, 0) for positions, not for missing samples.
 
     Returns
     -------
@@ -97,19 +126,33 @@ def read_takes(
         The file cannot be read as takes; says what was expected, what came and what to try.
     """
     path = Path(path)
-    options = ReadOptions(units=units, up=up, rate_hz=rate_hz)
+    options = ReadOptions(units=units, up=up, rate_hz=rate_hz, keep_zeros=keep_zeros)
     head = read_head(path)
     file_format = find_format(head)
     raws = file_format.read(head, options)
+    return cleaned(raws, path, file_format, source, body, options)
+
+
+def cleaned(
+    raws: Sequence[RawTake],
+    path: Path,
+    file_format: Format,
+    source: str | None,
+    body: str | None,
+    options: ReadOptions,
+) -> list[Take]:
+    """The takes that `read_takes` gives, from what the format's reader found."""
+    asked = what_was_asked(raws, source, body, options)
     raws = named_source(raws, source)
     raws = pick(path, raws, "source", source)
     raws = pick(path, raws, "body", body)
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return [
+    takes = [
         to_take(raw, path=path, file_format=file_format.name, sha256=sha256, options=options)
         for raw in raws
     ]
+    return [replace(take, origin=replace(take.origin, asked=asked)) for take in takes]
 
 
 def read_take(
@@ -120,6 +163,7 @@ def read_take(
     units: str | None = None,
     up: str | None = None,
     rate_hz: float | None = None,
+    keep_zeros: bool = False,
 ) -> Take:
     """Read the one take in a file.
 
@@ -130,7 +174,15 @@ def read_take(
     InputError
         The file holds several sources or bodies and ``source`` / ``body`` picks none of them.
     """
-    takes = read_takes(path, source=source, body=body, units=units, up=up, rate_hz=rate_hz)
+    takes = read_takes(
+        path,
+        source=source,
+        body=body,
+        units=units,
+        up=up,
+        rate_hz=rate_hz,
+        keep_zeros=keep_zeros,
+    )
     if len(takes) == 1:
         return takes[0]
     held = [_place(take.source, take.origin.metadata.get("body", "")) for take in takes]
@@ -143,6 +195,15 @@ def read_take(
 
 def _place(source: str, body: str) -> str:
     return f"source {source!r} body {body!r}" if body else f"source {source!r}"
+
+
+def what_was_asked(
+    raws: Sequence[RawTake], source: str | None, body: str | None, options: ReadOptions
+) -> dict[str, str | float]:
+    """What the user said about a file, for ``Origin.asked``; a name given to a source is none."""
+    is_picked = any(raw.source for raw in raws)
+    told = {"source": source if is_picked else None, "body": body, **asdict(options)}
+    return {key: value for key, value in told.items() if value not in (None, False)}
 
 
 def named_source(raws: Sequence[RawTake], source: str | None) -> Sequence[RawTake]:

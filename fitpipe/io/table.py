@@ -19,6 +19,18 @@ _MISSING_WORDS = (
     "NAN", "-NAN", "Nan", "nan(ind)", "-nan(ind)", "-nan(snan)", "1.#QNAN0", "-1.#QNAN0",
     "1.#QNB", "1.#IND00", "-1.#IND00", "-", "--", "---", ".", "none", "missing",
 )  # fmt: skip
+# those that pandas knows, for Arrow
+_ALL_MISSING = (
+    *_MISSING_WORDS, "", "nan", "NaN", "NA", "N/A", "n/a", "null", "NULL", "-nan", "-NaN", "<NA>",
+    "None", "#N/A", "#N/A N/A", "#NA", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND",
+)  # fmt: skip
+# what a tracking state is worth: not tracked, inferred, tracked
+_STATE_CONFIDENCE = (0.0, 0.2, 1.0)
+_STATES = (
+    (("nottracked", "untracked", "none", "false", "low"), 0.0),
+    (("inferred", "medium"), 0.2),
+    (("tracked", "true", "high"), 1.0),
+)
 
 
 def read_numbers(
@@ -52,9 +64,73 @@ def read_numbers(
     findings : list of Finding
         Cells that are neither a number nor a word for missing (read as missing).
     """
+    use = list(range(n_columns)) if use is None else list(use)
+    if not lines:
+        return np.empty((0, len(use))), []
+    table = _all_numbers(lines, n_columns, separator, decimal, use)
+    if table is not None:
+        return table, []
+    return _some_numbers(lines, n_columns, separator, decimal, first_row, use)
+
+
+def _all_numbers(
+    lines: Sequence[str], n_columns: int, separator: str, decimal: str, use: Sequence[int]
+) -> FloatArray | None:
+    """The cells by Arrow's reader; None if one is neither a number nor a word for missing."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    if separator == " ":
+        lines, separator = ["\t".join(line.split()) for line in lines], "\t"
+    fields = [line.count(separator) + 1 for line in lines]
+    if max(fields) > n_columns:
+        return None
+    if min(fields) < n_columns:
+        # rows that end early end in missing cells
+        rows = zip(lines, fields, strict=True)
+        lines = [line + separator * (n_columns - n) for line, n in rows]
+    text = "\n".join(lines)
+    if '"' in text or "\r" in text:
+        return None
+    content = text.encode()
+    names = [str(i) for i in range(n_columns)]
+    wanted = list(dict.fromkeys(str(i) for i in use))
+    try:
+        table = arrow.read_csv(
+            pa.BufferReader(content),
+            read_options=arrow.ReadOptions(
+                column_names=names, use_threads=False, block_size=max(1 << 20, len(content) + 1)
+            ),
+            parse_options=arrow.ParseOptions(
+                delimiter=separator, quote_char=False, ignore_empty_lines=False
+            ),
+            convert_options=arrow.ConvertOptions(
+                column_types=dict.fromkeys(wanted, pa.float64()),
+                include_columns=wanted,
+                null_values=_ALL_MISSING,
+                decimal_point=decimal,
+            ),
+        )
+    except (pa.ArrowException, OverflowError):
+        return None
+    columns = {name: column.to_numpy() for name, column in zip(wanted, table.columns, strict=True)}
+    out = np.empty((table.num_rows, len(use)))
+    for k, i in enumerate(use):
+        out[:, k] = columns[str(i)]
+    return out
+
+
+def _some_numbers(
+    lines: Sequence[str],
+    n_columns: int,
+    separator: str,
+    decimal: str,
+    first_row: int,
+    use: list[int],
+) -> tuple[FloatArray, list[Finding]]:
+    """The cells by pandas' reader, as text where they are no numbers; and those that are none."""
     import pandas as pd
 
-    use = list(range(n_columns)) if use is None else list(use)
     options: dict[str, object] = {
         "sep": r"\s+" if separator == " " else separator,
         "header": None,
@@ -71,8 +147,6 @@ def read_numbers(
         else csv.QUOTE_MINIMAL,
         "engine": "c",
     }
-    if not lines:
-        return np.empty((0, len(use))), []
     # pandas takes the width from the first row
     short = 0 if separator == " " else n_columns - 1 - lines[0].count(separator)
     text = io.StringIO("\n".join([lines[0] + separator * short, *lines[1:]]))
@@ -97,6 +171,48 @@ def read_numbers(
         )
         findings.append(Finding(f"{odd.sum()} cells are not numbers: {shown}", "taken as missing"))
     return np.asarray(numbers[use].to_numpy(dtype=np.float64)), findings
+
+
+def tracking_worth(states: Sequence[str], label: str, findings: list[Finding]) -> FloatArray:
+    """Confidence for tracking states, as numbers or words.
+
+    Parameters
+    ----------
+    states : sequence of str
+        ``"2"``, ``"Tracked"``, ``"inferred"``, ``"NotTracked"``, ...
+    label : str
+        Of the joint, for messages.
+    findings : list of Finding
+    """
+    known = {state: _worth_of(state) for state in set(states)}
+    odd = sorted(state for state, worth in known.items() if worth is None)
+    if odd:
+        findings.append(
+            Finding(f"{label}: tracking states {', '.join(map(repr, odd[:3]))}", "taken as 0")
+        )
+    return np.array([known[state] or 0.0 for state in states])
+
+
+def _worth_of(state: str) -> float | None:
+    word = "".join(c for c in state.lower() if c.isalnum())
+    for names, worth in _STATES:
+        if word in names:
+            return worth
+    try:
+        return _STATE_CONFIDENCE[int(float(state))] if float(state) in (0, 1, 2) else None
+    except ValueError:
+        return None
+
+
+def fields_of(line: str, separator: str) -> list[str]:
+    """The fields of one line, quotes and outer blanks removed."""
+    if separator == " ":
+        return line.split()
+    try:
+        fields = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    except csv.Error:  # a field longer than the library takes: an open quote mark
+        fields = line.split(separator)
+    return [field.strip() for field in fields]
 
 
 def sniff_separator(lines: Sequence[str]) -> str:

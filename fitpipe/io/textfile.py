@@ -14,6 +14,7 @@ from pathlib import Path
 from fitpipe.errors import InputError
 
 _HEAD_BYTES = 1 << 18
+_MOST_BYTES = 1 << 31  # of a gzipped file, unpacked
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -68,7 +69,7 @@ class FileHead:
         Raises
         ------
         InputError
-            The gzip stream is damaged.
+            The gzip stream is damaged, or unpacks to more than a recording can be.
         """
         return self.read_text().splitlines()
 
@@ -100,9 +101,18 @@ class FileHead:
         if not self.is_gzip:
             return self.path.read_bytes()
         try:
-            return gzip.decompress(self.path.read_bytes())
+            with gzip.open(self.path, "rb") as unpacked:
+                content = unpacked.read(_MOST_BYTES + 1)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise _damaged_gzip(self.path, error) from error
+        if len(content) > _MOST_BYTES:
+            raise InputError(
+                f"unpacks to more than {_MOST_BYTES >> 20} MiB from "
+                f"{self.path.stat().st_size} bytes",
+                path=self.path,
+                hint="unpack it first, if that is really what it holds",
+            )
+        return content
 
 
 def read_head(path: Path) -> FileHead:
@@ -136,6 +146,14 @@ def read_head(path: Path) -> FileHead:
     if not start:
         raise InputError("empty file (0 bytes)", path=path)
     return FileHead(path, start, is_gzip)
+
+
+def number_or_none(text: str | None) -> float | None:
+    """A number of a header, with a point or a comma; None if it is none."""
+    try:
+        return float((text or "").strip().replace(",", "."))
+    except ValueError:
+        return None
 
 
 def _damaged_gzip(path: Path, error: Exception) -> InputError:

@@ -11,7 +11,7 @@ from fitpipe.arrays import FloatArray
 from fitpipe.errors import InputError
 from fitpipe.io.raw import Format, RawTake, ReadOptions
 from fitpipe.io.table import read_numbers
-from fitpipe.io.textfile import FileHead
+from fitpipe.io.textfile import FileHead, number_or_none
 from fitpipe.records import Finding
 
 _LEAD = 2  # frame number and time stand before the coordinates
@@ -29,10 +29,7 @@ class _Header:
 
     def number(self, key: str) -> float | None:
         """A key as a number; None if it is absent or none."""
-        try:
-            return float(self.values[key].replace(",", "."))
-        except (KeyError, ValueError):
-            return None
+        return number_or_none(self.values.get(key))
 
     def count(self, key: str) -> int | None:
         number = self.number(key)
@@ -147,8 +144,7 @@ def _is_row(line: str) -> bool:
 
 def _rows(lines: list[str], header: _Header, findings: list[Finding]) -> list[str]:
     """The lines of data, without a last one that was cut."""
-    rows = [line.rstrip("\t ") if not line.strip() else line for line in lines[header.data_line :]]
-    rows = [row for row in rows if row.strip()]
+    rows = [row for row in lines[header.data_line :] if row and not row.isspace()]
     if len(rows) > 1 and _is_cut(rows):
         findings.append(Finding("the last row is cut", "dropped"))
         rows = rows[:-1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from fitpipe.errors import MappingError, suggest
 from fitpipe.mapping.markerset import MarkerSet
+from fitpipe.mapping.sides import sided
 
 _UNLABELLED = "*"  # Vicon names trajectories without a marker *1, *2, ...
 
@@ -34,20 +35,27 @@ class LabelIndex:
     prefix: str
     columns: Mapping[str, int]
     _by_loose: Mapping[str, tuple[int, ...]] = field(init=False, repr=False)
+    _by_side: Mapping[tuple[str, str], tuple[int, ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         by_loose: dict[str, tuple[int, ...]] = {}
+        by_side: dict[tuple[str, str], tuple[int, ...]] = {}
         for name, column in self.columns.items():
             key = loose(name)
             by_loose[key] = (*by_loose.get(key, ()), column)
+            side = sided(name)
+            if side[0]:
+                by_side[side] = (*by_side.get(side, ()), column)
         by_loose.pop("", None)
+        object.__setattr__(self, "_by_side", by_side)
         object.__setattr__(self, "_by_loose", by_loose)
 
     def find(self, name: str, spellings: Sequence[str] = ()) -> tuple[int, ...]:
         """Columns that answer to a name: one, none, or several if the spelling leaves it open.
 
-        Exact spellings win over loose ones (``"hip_center"`` for ``"HipCenter"``). A name with a
-        colon is looked up as a whole label.
+        Exact spellings win over loose ones (``"hip_center"`` for ``"HipCenter"``), and these over
+        other places of left and right (``"L_Knee"`` for ``"KneeLeft"``). A name with a colon is
+        looked up as a whole label.
         """
         if ":" in name:
             return (self.labels.index(name),) if name in self.labels else ()
@@ -55,7 +63,11 @@ class LabelIndex:
             if spelling in self.columns:
                 return (self.columns[spelling],)
         hits = (self._by_loose.get(loose(spelling), ()) for spelling in (name, *spellings))
-        return next((columns for columns in hits if columns), ())
+        found = next((columns for columns in hits if columns), ())
+        if found:
+            return found
+        sides = (self._by_side.get(sided(spelling), ()) for spelling in (name, *spellings))
+        return next((columns for columns in sides if columns), ())
 
     def count(self, markerset: MarkerSet) -> int:
         """How many of the marker set's labels this subject has."""
@@ -110,7 +122,7 @@ def choose_subject(
         )
     if hits:
         return hits[0][0]
-    shared = max(_underscored(labels), key=lambda group: group.count(markerset), default=None)
+    shared = max(affixed(labels), key=lambda group: group.count(markerset), default=None)
     if shared is not None and shared.count(markerset):
         return shared
     return LabelIndex(tuple(labels), "", {label: i for i, label in enumerate(labels)})
@@ -118,7 +130,7 @@ def choose_subject(
 
 def best_subject(labels: Sequence[str], markerset: MarkerSet) -> LabelIndex:
     """The index of the subject that has most of a marker set's labels."""
-    groups = [*subjects(labels), *_underscored(labels)]
+    groups = [*subjects(labels), *affixed(labels)]
     return max(groups, key=lambda group: group.count(markerset))
 
 
@@ -137,6 +149,25 @@ def _named_subject(groups: Sequence[LabelIndex], subject: str, take: str) -> Lab
         f"take {take!r} has no subject {subject!r}: no label starts with '{wanted}:' or '{start}'",
         hint=suggest(subject, known) if known else "no label has a prefix that ends in a colon",
     )
+
+
+def affixed(labels: Sequence[str]) -> list[LabelIndex]:
+    """One index per prefix or suffix that every label shares."""
+    return [*_underscored(labels), *_suffixed(labels)]
+
+
+def _suffixed(labels: Sequence[str]) -> list[LabelIndex]:
+    """One index per ending, after a separator, that every label shares (``_joint``, ``.pos``)."""
+    named = {label: i for i, label in enumerate(labels) if not label.startswith(_UNLABELLED)}
+    if len(named) < 2:
+        return []
+    first = next(iter(named))
+    ends = [first[i:] for i, c in enumerate(first) if c in "_.- " and i]
+    return [
+        LabelIndex(tuple(labels), "", {lb.removesuffix(end): i for lb, i in named.items()})
+        for end in ends
+        if all(label.endswith(end) and label != end for label in named)
+    ]
 
 
 def _underscored(labels: Sequence[str]) -> list[LabelIndex]:

@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 from fitpipe.config.presets import load_preset
 from fitpipe.errors import ConfigError, MappingError, suggest
+from fitpipe.mapping.virtual import Virtual, read_virtual
 
 JointSpec: TypeAlias = "str | Recipe | Mapping[str, float] | Sequence[Any] | None"
 
-_KEYS = ("name", "title", "skeleton", "joint", "alias", "optional")
+_KEYS = ("name", "title", "skeleton", "joint", "alias", "optional", "virtual")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,9 @@ class MarkerSet:
         Joints that a take may lack the labels of.
     title : str
         One line for people.
+    virtual : mapping of str to Virtual or table
+        Points made from labels before the joints are, such as the centres of joints; recipes use
+        them like labels.
 
     Attributes
     ----------
@@ -71,6 +75,7 @@ class MarkerSet:
     alias: Mapping[str, Sequence[str]] = field(default_factory=dict)
     optional: Sequence[str] = ()
     title: str = ""
+    virtual: Mapping[str, Any] = field(default_factory=dict)
     recipes: Mapping[str, tuple[Recipe, ...]] = field(init=False)
 
     def __post_init__(self, joints: Mapping[str, JointSpec]) -> None:
@@ -80,8 +85,9 @@ class MarkerSet:
         if not recipes and not faults:
             faults.append("no joint is made from any label")
         faults += _coinciding(recipes)
+        virtual = read_virtual(self.virtual, faults)
         alias = _aliases(self.alias, faults)
-        faults += _alias_faults(alias, recipes)
+        faults += _alias_faults(alias, recipes, virtual)
         optional: tuple[str, ...] = ()
         if isinstance(self.optional, str) or not isinstance(self.optional, Sequence):
             faults.append(f"optional is {self.optional!r}, expected a list of joints")
@@ -98,13 +104,14 @@ class MarkerSet:
             ("recipes", MappingProxyType(recipes)),
             ("alias", MappingProxyType(alias)),
             ("optional", optional),
+            ("virtual", MappingProxyType(virtual)),
         ):
             object.__setattr__(self, key, value)
 
     def __reduce__(self) -> tuple[object, ...]:
         # read-only views of dicts do not pickle, and worker processes get marker sets that way
         fields = (self.name, dict(self.recipes), self.skeleton, dict(self.alias))
-        return (MarkerSet, (*fields, self.optional, self.title))
+        return (MarkerSet, (*fields, self.optional, self.title, dict(self.virtual)))
 
     @classmethod
     def preset(cls, name: str | Path) -> MarkerSet:
@@ -155,6 +162,7 @@ class MarkerSet:
                 alias=table.get("alias", {}),
                 optional=table.get("optional", ()),
                 title=str(table.get("title", "")),
+                virtual=table.get("virtual", {}),
             )
         except MappingError as error:
             raise MappingError(error.problem, faults=[*faults, *error.faults]) from None
@@ -197,9 +205,20 @@ class MarkerSet:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Every label that some joint can be made from, in order of first use."""
-        used = (r.labels for recipes in self.recipes.values() for r in recipes)
-        return tuple(dict.fromkeys(label for labels in used for label in labels))
+        """Every label that some joint can be made from, in order of first use.
+
+        Virtual points are not among them, but what they are made from is.
+        """
+        return _labels(self.recipes, self.virtual)
+
+
+def _labels(
+    recipes: Mapping[str, tuple[Recipe, ...]], virtual: Mapping[str, Virtual]
+) -> tuple[str, ...]:
+    """Labels that recipes use, and those behind the virtual points."""
+    named = [label for made in recipes.values() for recipe in made for label in recipe.labels]
+    behind = [label for point in virtual.values() for label in (*point.inputs, *point.segment)]
+    return tuple(dict.fromkeys(label for label in (*named, *behind) if label not in virtual))
 
 
 def _recipes(joint: str, spec: JointSpec, faults: list[str]) -> tuple[Recipe, ...]:
@@ -286,12 +305,12 @@ def _aliases(given: Any, faults: list[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _alias_faults(
-    alias: Mapping[str, tuple[str, ...]], recipes: Mapping[str, tuple[Recipe, ...]]
+    alias: Mapping[str, tuple[str, ...]],
+    recipes: Mapping[str, tuple[Recipe, ...]],
+    virtual: Mapping[str, Virtual],
 ) -> list[str]:
     """Faults of aliases: for a label no joint uses, or one spelling for two labels."""
-    used = list(
-        dict.fromkeys(lb for made in recipes.values() for recipe in made for lb in recipe.labels)
-    )
+    used = _labels(recipes, virtual)
     faults = [
         f"alias {label!r} is for a label that no joint uses; {suggest(label, used)}"
         for label in alias

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from fitpipe.config.presets import list_presets
+from fitpipe.mapping.joint_centres import available
 from fitpipe.mapping.labels import best_subject
 from fitpipe.mapping.markerset import MarkerSet
 from fitpipe.mapping.resolve import resolve
@@ -81,7 +82,7 @@ def propose_markersets(labels: Sequence[str], skeleton: str = "kinect20") -> lis
 
 
 def _proposal(labels: Sequence[str], markerset: MarkerSet) -> Proposal:
-    found = resolve(markerset, best_subject(labels, markerset))
+    found = resolve(markerset, available(best_subject(labels, markerset), markerset))
     lacking = (
         found.missing[joint][0] for joint in found.missing if joint not in markerset.optional
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fitpipe.arrays import BoolArray
@@ -47,15 +48,17 @@ def resolve(
     is measured between the same points in every frame. Alternatives with a label that
     ``is_seen`` (one entry per column) says is never seen come after all others.
     """
-    hits = {label: index.find(label, markerset.alias.get(label, ())) for label in markerset.labels}
+    names = (*markerset.labels, *markerset.virtual)
+    hits = {label: index.find(label, markerset.alias.get(label, ())) for label in names}
     unclear = {label: columns for label, columns in hits.items() if len(columns) > 1}
     choices: dict[str, Choice] = {}
     missing: dict[str, tuple[tuple[str, ...], ...]] = {}
     for joint, recipes in markerset.recipes.items():
         whole = [r for r in recipes if all(hits[label] for label in r.labels)]
         if not whole:
-            lacking = [tuple(label for label in r.labels if not hits[label]) for r in recipes]
-            share = [len(lacks) / len(r.labels) for lacks, r in zip(lacking, recipes, strict=True)]
+            needs = [_behind(r.labels, markerset) for r in recipes]
+            lacking = [tuple(label for label in labels if not hits[label]) for labels in needs]
+            share = [len(lacks) / len(n) for lacks, n in zip(lacking, needs, strict=True)]
             order = sorted(range(len(recipes)), key=lambda i: (share[i], len(lacking[i])))
             missing[joint] = tuple(lacking[i] for i in order)
             continue
@@ -66,3 +69,16 @@ def resolve(
         seen = [c for c in made if is_seen is None or all(is_seen[i] for i in c.columns)]
         choices[joint] = (seen or made)[0]
     return Resolution(choices, missing, unclear)
+
+
+def _behind(labels: Sequence[str], markerset: MarkerSet) -> tuple[str, ...]:
+    """Labels with those that virtual points are made from in their place."""
+    named: list[str] = []
+    for label in labels:
+        virtual = markerset.virtual.get(label)
+        inputs = () if virtual is None else virtual.inputs
+        if virtual is not None and virtual.kind == "first":
+            # what has to be there at least; the first may need motion or a static trial
+            inputs = inputs[-1:]
+        named += _behind(inputs, markerset) if virtual else [label]
+    return tuple(dict.fromkeys(named))

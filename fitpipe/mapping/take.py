@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 
 from fitpipe.arrays import BoolArray, FloatArray
 from fitpipe.errors import MappingError, nearest_names, suggest
+from fitpipe.mapping.joint_centres import with_centres
 from fitpipe.mapping.labels import LabelIndex, choose_subject
 from fitpipe.mapping.markerset import MarkerSet
 from fitpipe.mapping.propose import Proposal, propose_markersets
@@ -28,6 +30,7 @@ def map_take(
     skeleton: Skeleton,
     *,
     subject: str | None = None,
+    static: Take | None = None,
 ) -> Take:
     """The take with the joints of a skeleton in place of its labels.
 
@@ -42,6 +45,9 @@ def map_take(
     subject : str, optional
         Which subject's labels to take, where a file holds several (``"Anna"`` for
         ``"Anna:LASI"``).
+    static : Take, optional
+        A static trial of the same person with markers the take lacks (medial knees and ankles):
+        joint centres that need them are carried over by the markers of their segment.
 
     Returns
     -------
@@ -60,8 +66,8 @@ def map_take(
     ConfigError
         There is no such preset or file.
     """
-    mapper = make_mapper(take, markerset, skeleton, subject=subject)
-    mapped = mapper.apply(take)
+    mapper = make_mapper(take, markerset, skeleton, subject=subject, static=static)
+    mapped = mapper.apply(mapper.take)
     never = mapper.never_seen(np.asarray(mapped.is_observed.any(axis=0)))
     return mapped.with_findings([*mapper.findings, *never])
 
@@ -74,13 +80,17 @@ class Mapper:
     ----------
     skeleton : Skeleton
     found : Resolution
+    take : Take
+        The one it was made for, with the virtual points of the marker set as further labels.
     findings : tuple of Finding
         What was done about labels and joints.
     """
 
     skeleton: Skeleton
     found: Resolution
+    take: Take
     findings: tuple[Finding, ...]
+    has_virtual: bool  # points that take all frames to make, so that `apply` is for `take` alone
 
     def apply(self, take: Take) -> Take:
         """A take or stretch of one, with the joints of the skeleton in place of its labels."""
@@ -110,6 +120,7 @@ def make_mapper(
     skeleton: Skeleton,
     *,
     subject: str | None = None,
+    static: Take | None = None,
 ) -> Mapper:
     """Resolve the labels of a take, or of a longer one that it is a fair sample of.
 
@@ -122,17 +133,26 @@ def make_mapper(
         rules = MarkerSet.make(markerset)
     _check_joints(rules, skeleton)
     index = choose_subject(take.labels, rules, subject=subject, take=take.source)
+    still = None
+    if static is not None and rules.virtual:
+        own = choose_subject(static.labels, rules, subject=subject, take=static.source)
+        still = with_centres(static, own, rules, None)
+    made = with_centres(take, index, rules, still)
+    take, index = made.take, made.index
     is_seen = np.any(take.is_observed, axis=0)
     found = resolve(rules, index, is_seen)
     # only marker sets that would map the take as it is are worth a hint
-    proposals = propose_markersets(tuple(index.columns), skeleton.name)
+    proposals = propose_markersets(
+        tuple(name for name in index.columns if name not in made.inputs), skeleton.name
+    )
     best = next((proposal for proposal in proposals if not proposal.missing), None)
     _check_found(take, rules, skeleton, index, found, best, by_name=by_name)
     findings = (
-        *_label_findings(rules, index, found),
+        *made.findings,
+        *_label_findings(rules, index, found, made.inputs),
         *_joint_findings(rules, skeleton, found, best, by_name=by_name),
     )
-    return Mapper(skeleton, found, findings)
+    return Mapper(skeleton, found, take, findings, bool(made.inputs))
 
 
 def _joints(
@@ -186,6 +206,7 @@ def _check_found(
         f"{label!r} could be {_some(take.labels[i] for i in columns)}; rename all but one"
         for label, columns in found.unclear.items()
     ]
+    faults += _repeated_faults(take, rules, index)
     faults += _missing_faults(found, needed, index)
     better = ""
     if best is not None and best.n_mapped > len(found.choices):
@@ -209,6 +230,23 @@ def _check_found(
         )
 
 
+def _repeated_faults(take: Take, rules: MarkerSet, index: LabelIndex) -> list[str]:
+    """One fault per label of the marker set that the file gives to several columns."""
+    repeated = take.origin.metadata.get("repeated_labels", "")
+    names = {name.removeprefix(index.prefix): name for name in repeated.split(", ") if name}
+    faults = []
+    for label in rules.labels:
+        spelling = next((s for s in (label, *rules.alias.get(label, ())) if s in names), None)
+        if spelling is not None:
+            stand_in = re.compile(re.escape(names[spelling]) + r"_\d+")
+            columns = [lb for lb in take.labels if stand_in.fullmatch(lb)]
+            faults.append(
+                f"label {names[spelling]!r} stands over more than one column (read as "
+                f"{_some(columns)}); name the one to use in the marker set"
+            )
+    return faults
+
+
 def _missing_faults(found: Resolution, joints: Iterable[str], index: LabelIndex) -> list[str]:
     """One fault per label that is lacking, with the joints that need it and near names."""
     needed_by: dict[str, list[str]] = {}
@@ -224,18 +262,23 @@ def _missing_faults(found: Resolution, joints: Iterable[str], index: LabelIndex)
     faults = []
     for label, needing in needed_by.items():
         near = nearest_names(label, index.labels if ":" in label else index.columns)
-        ways = ", ".join(dict.fromkeys(instead.get(label, ())))
+        ways = ", ".join(filter(None, dict.fromkeys(instead.get(label, ()))))
         other_ways = f" (or instead {ways})" if ways else ""
         tail = f"; nearest: {_some(near)}" if near else ""
         faults.append(f"no label {label!r}{other_ways}, needed for {', '.join(needing)}{tail}")
     return faults
 
 
-def _label_findings(rules: MarkerSet, index: LabelIndex, found: Resolution) -> Iterable[Finding]:
+def _label_findings(
+    rules: MarkerSet,
+    index: LabelIndex,
+    found: Resolution,
+    inputs: Mapping[str, tuple[int, ...]],
+) -> Iterable[Finding]:
     """What was done about prefixes, spellings, and labels nobody asked for."""
     if index.prefix:
         yield Finding(
-            f"labels that start with {index.prefix!r} ({len(index.columns)})",
+            f"labels that start with {index.prefix!r} ({len(index.columns) - len(inputs)})",
             "prefix removed",
             "note",
         )
@@ -253,7 +296,13 @@ def _label_findings(rules: MarkerSet, index: LabelIndex, found: Resolution) -> I
             "taken as the same",
             "note",
         )
-    unused = [label for column, label in enumerate(index.labels) if column not in used]
+    behind = {column for columns in inputs.values() for column in columns}
+    n_read = len(index.labels) - len(inputs)
+    unused = [
+        label
+        for column, label in enumerate(index.labels[:n_read])
+        if column not in used and column not in behind
+    ]
     if unused:
         yield Finding(
             f"labels not used by marker set {rules.name!r} ({len(unused)}): {_some(unused)}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import time
 from contextlib import suppress
@@ -12,6 +13,12 @@ from typing import BinaryIO, Final
 
 from fitpipe.errors import OutputError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_PART: Final = re.compile(r"\..{1,40}\.[0-9a-f]{12}\.part")
 _REPLACE_WAITS_S: Final = (0.05, 0.1, 0.2, 0.4)
 
 _REASONS: Final[dict[int, tuple[str, str | None]]] = {
@@ -49,8 +56,7 @@ class PartFile:
                     hint="add a file name such as fit.h5",
                 )
             _make_folder(self._target.parent)
-            self._part = _part_of(self._target)
-            self.handle: BinaryIO = self._part.open("x+b")
+            self._part, self.handle = _new_part(self._target)
         except OSError as error:
             raise refused(error, path) from error
 
@@ -101,6 +107,32 @@ def write_atomically(path: Path, data: bytes) -> None:
     part.put_in_place()
 
 
+def sweep_parts(folder: str | Path) -> list[Path]:
+    """Remove the part files of writers that ended before they were done.
+
+    Every writer holds a lock on its part file, which the system releases when the writer ends in
+    whatever way; a part file that is still locked is left alone. Where there are no such locks
+    (Windows), a file that is open cannot be removed.
+
+    Returns
+    -------
+    list of Path
+        What was removed.
+    """
+    removed = []
+    for part in sorted(Path(folder).glob(".*.part")):
+        if not _PART.fullmatch(part.name):
+            continue
+        try:
+            with part.open("rb") as handle:
+                if _lock(handle.fileno()):
+                    part.unlink()
+                    removed.append(part)
+        except OSError:
+            continue  # gone by now, or in use, or not ours to remove
+    return removed
+
+
 def check_writable(folder: str | Path) -> None:
     """Make sure that files can be written into a folder; it is made if it is missing.
 
@@ -126,7 +158,7 @@ def _make_folder(folder: Path) -> None:
             break
         if above.exists():
             raise OutputError(
-                f"cannot be used as a folder: {above.name} is a file",
+                f"cannot be used as the output folder: {above.name} is a file",
                 path=folder,
                 hint="choose another folder, or move that file",
             )
@@ -136,6 +168,32 @@ def _make_folder(folder: Path) -> None:
 def _part_of(target: Path) -> Path:
     # the random middle keeps two writers apart; the cut keeps the name within 255 bytes
     return target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
+
+
+def _new_part(target: Path) -> tuple[Path, BinaryIO]:
+    """A new part file, open and locked: see `sweep_parts`."""
+    while True:
+        part = _part_of(target)
+        handle = part.open("x+b")
+        if _lock(handle.fileno()) and part.exists():
+            return part, handle
+        handle.close()  # swept away in the moment before it was locked
+        part.unlink(missing_ok=True)
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock of an open file; whether nobody else holds it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            return True  # a network share without locks: one run at a time is up to the user
+        raise
+    return True
 
 
 def _replace(part: Path, target: Path) -> None:

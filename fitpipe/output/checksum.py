@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import numpy.typing as npt
 
-from fitpipe.output.schema import Variable
+from fitpipe.output.entry import Variable
 
 # attributes that decide what numbers mean; the wording of the others is no part of the fit
 _COVERED_OF_VARIABLE: Final = ("units", "format")
@@ -110,25 +110,37 @@ def _add_text(digest: hashlib._Hash, text: str) -> None:
 
 def seal(file: BinaryIO) -> None:
     """Write the sum of a file's bytes behind them."""
-    file.write(_SEAL_MARK + _sum_of(file, file.seek(0, os.SEEK_END)))
+    file.write(_SEAL_MARK + _sum_of(file, file.seek(0, os.SEEK_END)).encode())
 
 
 def breaks_seal(path: Path) -> bool:
     """Whether a file carries a seal that its bytes do not match."""
+    claimed, found = _sums(path)
+    return claimed is not None and claimed != found
+
+
+def sealed_sha256(path: Path) -> str | None:
+    """SHA-256 of the bytes under a file's seal; None if it has no seal or does not match it."""
+    claimed, found = _sums(path)
+    return found if claimed == found else None
+
+
+def _sums(path: Path) -> tuple[str | None, str]:
+    """The sum that a file's seal claims, None without a seal; and that of the bytes before it."""
     with path.open("rb") as file:
         left = max(0, file.seek(0, os.SEEK_END) - _SEAL_BYTES)
         file.seek(left)
-        found = file.read()
-        if not found.startswith(_SEAL_MARK):
-            return False
-        return found != _SEAL_MARK + _sum_of(file, left)
+        end = file.read()
+        if not end.startswith(_SEAL_MARK):
+            return None, ""
+        return end[len(_SEAL_MARK) :].decode("ascii", "replace"), _sum_of(file, left)
 
 
-def _sum_of(file: BinaryIO, n_bytes: int) -> bytes:
+def _sum_of(file: BinaryIO, n_bytes: int) -> str:
     """SHA-256 of the first bytes of a file, which is left behind them."""
     file.seek(0)
     digest = hashlib.sha256()
     while n_bytes and (block := file.read(min(n_bytes, _BLOCK_BYTES))):
         digest.update(block)
         n_bytes -= len(block)
-    return digest.hexdigest().encode()
+    return digest.hexdigest()

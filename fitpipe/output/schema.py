@@ -7,90 +7,20 @@ without it can still be read; to drop one, or to give one another meaning, takes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from operator import attrgetter
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from fitpipe.output.angle_entries import ANGLE_ENTRIES
+from fitpipe.output.entry import Entry, Variable, group_of
 from fitpipe.records import Doubt, Fit, FrameStatus, JointStatus
 
 SCHEMA_NAME: Final = "fitpipe.fit"
 SCHEMA_VERSION: Final = 1
 SCHEMA: Final = f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
 CONVENTIONS: Final = "CF-1.11"
-
-Kind = Literal["float64", "int64", "uint8", "text", "json"]
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """One variable as it stands in the file.
-
-    Parameters
-    ----------
-    name : str
-        With its group in front: ``"calibration/rms"``.
-    dims : tuple of str
-    values : ndarray
-        Text as an array of Python strings.
-    attributes : mapping
-        ``units``, ``long_name`` and whatever else explains the numbers.
-    """
-
-    name: str
-    dims: tuple[str, ...]
-    values: npt.NDArray[Any]
-    attributes: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One row of the schema: a variable, what it means, and where a Fit keeps it.
-
-    Parameters
-    ----------
-    name : str
-        With its group in front.
-    dims : tuple of str
-    kind : {"float64", "int64", "uint8", "text", "json"}
-    units, long_name, comment : str
-    value : callable
-        Takes the Fit, returns the values; None where this fit has none.
-    flags : type of IntEnum, optional
-        What the numbers stand for.
-    """
-
-    name: str
-    dims: tuple[str, ...]
-    kind: Kind
-    units: str
-    long_name: str
-    value: Callable[[Fit], Any]
-    comment: str = ""
-    flags: type[IntEnum] | None = None
-
-    def attributes(self) -> dict[str, Any]:
-        """Attributes of the variable, in the order they are written."""
-        attributes: dict[str, Any] = {"units": self.units, "long_name": self.long_name}
-        if self.comment:
-            attributes["comment"] = self.comment
-        if self.kind in ("text", "json"):
-            attributes["format"] = self.kind
-        if self.flags is not None:
-            attributes["flag_values"] = np.array([int(flag) for flag in self.flags], np.uint8)
-            attributes["flag_meanings"] = " ".join(flag.name.lower() for flag in self.flags)
-        return attributes
-
-    def variable(self, fit: Fit) -> Variable | None:
-        """The variable with the values of ``fit``; None where the fit has none."""
-        value = self.value(fit)
-        if value is None:
-            return None
-        dtype = object if self.kind in ("text", "json") else np.dtype(self.kind)
-        return Variable(self.name, self.dims, np.asarray(value, dtype), self.attributes())
 
 
 def _of_transforms(name: str, width: tuple[int, ...] = ()) -> Callable[[Fit], Any]:
@@ -183,6 +113,12 @@ ENTRIES: Final[tuple[Entry, ...]] = (
         attrgetter("noise"), "Measured on the take. NaN where there are too few samples.",
     ),
     Entry(
+        "observation", (_T, _S, _J, "space"), "float32", "m", "what the source saw",
+        attrgetter("observation"),
+        "On the reference source's clock and in its frame. NaN where it saw nothing and where its "
+        "sample jumped off its track (doubt). Left out by the first fitpipe.",
+    ),
+    Entry(
         "residual", (_T, _S, _J), "float64", "m",
         "distance from the source's observation to the fitted joint", attrgetter("residual"),
         "The observation is carried into the reference frame first. NaN where there is none.",
@@ -210,7 +146,8 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     Entry(
         "multiplier", (_T, _B), "float64", "m", "Lagrange multiplier of the bone's length",
         attrgetter("multiplier"),
-        "How hard the data pull on the bone. NaN where an end of the bone is absent.",
+        "How hard the data pull on the bone. NaN where an end of the bone is absent, and in frames "
+        "that joint limits hold.",
     ),
     Entry(
         "bone_kind", (_B,), "uint8", "1", "what keeps the two joints apart", _bone_kinds,
@@ -321,6 +258,7 @@ ENTRIES: Final[tuple[Entry, ...]] = (
         "log/otherwise", ("finding",), "text", "1", "how to have it done differently",
         _of_log("otherwise"),
     ),
+    *ANGLE_ENTRIES,
 )  # fmt: skip
 
 ABOUT: Final = (
@@ -343,15 +281,16 @@ GROUPS: Final[Mapping[str, str]] = {
     "": "The fit itself.",
     "skeleton": "What else is known of the skeleton.",
     "calibration": "How the sources were brought together, and where the lengths come from.",
+    "angles": "How every segment is turned, unless that was not asked for: body frames that "
+    "several bones fix together, then one segment for every bone. In the zero pose the frames of "
+    "all segments are parallel to the reference frame.",
     "log": "What readers repaired and what the stages noticed, one row per finding.",
     "provenance": "What it takes to make the fit again: one text per entry, as it is or as JSON "
     "(attribute `format`). The entries depend on how the fit was made.",
 }
 
 
-def group_of(name: str) -> str:
-    """Group of a variable; empty for the root."""
-    return name.rpartition("/")[0]
+OPTIONAL_GROUPS: Final = ("angles",)
 
 
 def fit_variables(fit: Fit) -> tuple[Variable, ...]:

@@ -20,7 +20,8 @@ from fitpipe.errors import OutputError
 from fitpipe.output.atomic import PartFile, refused
 from fitpipe.output.checksum import VariableSum, seal, total_sum
 from fitpipe.output.column import Column, chunk_shape
-from fitpipe.output.schema import CONVENTIONS, GROUPS, SCHEMA, Variable, group_of, schema_variables
+from fitpipe.output.entry import Variable, group_of
+from fitpipe.output.schema import CONVENTIONS, GROUPS, OPTIONAL_GROUPS, SCHEMA, schema_variables
 from fitpipe.output.sink import Sink
 from fitpipe.records import Finding, Fit
 
@@ -224,8 +225,8 @@ class _PartOfFit:
         for name, value in _root_attributes(fit).items():
             self._h5.attrs[name] = value
         for group in GROUPS:
-            if group not in _AT_LAST:
-                own = [v for v in schema_variables(fit) if group_of(v.name) == group]
+            own = [v for v in schema_variables(fit) if group_of(v.name) == group]
+            if group not in _AT_LAST and (own or group not in OPTIONAL_GROUPS):
                 self._add_group(group, own)
 
     def _log_variables(self, log: tuple[Finding, ...]) -> list[Variable]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -12,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fitpipe import calibrate, output, solve
+from fitpipe.angles import load_limit_kernels
 from fitpipe.arrays import ByteArray, FloatArray
-from fitpipe.config import CalibrateConfig, FitConfig, make_config
+from fitpipe.config import AnglesConfig, CalibrateConfig, FitConfig, make_config
 from fitpipe.mapping import MarkerSet
 from fitpipe.pipeline.fitting import Fitting, as_skeleton, check_person
 from fitpipe.pipeline.source import Source
@@ -61,6 +63,7 @@ def fit(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
     weight: Sequence[npt.ArrayLike] | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
@@ -81,6 +84,8 @@ def fit(
         Leads labels to joints; None takes joints by their own names.
     subject : str, optional
         Whose labels, where a file has several subjects (``Anna:LASI``, ``Ben:LASI``).
+    static : Take, optional
+        A static trial of the person, with markers the takes lack: see `fitpipe.mapping.map_take`.
     bone_length_m : array-like of shape (link,) or mapping of bone name to length, metres, optional
         Known lengths; None measures them on the take (or reads the config's file).
     weight : sequence of ndarray of shape (time, joint), optional
@@ -106,6 +111,7 @@ def fit(
         skeleton=skeleton,
         markerset=markerset,
         subject=subject,
+        static=static,
         bone_length_m=bone_length_m,
         weight=weight,
         config=config,
@@ -151,14 +157,20 @@ def fit_to_file(
     FitpipeError
         A subclass that says what cannot be used or written; then the file is as it was.
     """
+    begin = time.perf_counter()
     fitting = prepare(takes, **options)
     summary = FitSummary(fitting.name, fitting.names)
     with output.FitWriter(
         path, fitting.n_frames, compression=compression, provenance=provenance
     ) as writer:
+        writing_s = 0.0
         for block in fitting.blocks(progress):
-            writer.add(block)
             summary.add(block)
+            fitted = time.perf_counter()
+            writer.add(block)
+            writing_s += time.perf_counter() - fitted
+        summary.provenance = dict(block.provenance) | dict(provenance or {})
+        summary.fit_s = time.perf_counter() - begin - writing_s
         if before_renaming is not None:
             before_renaming()
         writer.finish(fitting.log)
@@ -172,6 +184,7 @@ def prepare(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
     weight: Sequence[npt.ArrayLike] | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
@@ -186,6 +199,7 @@ def prepare(
         skeleton=skeleton,
         markerset=markerset,
         subject=subject,
+        static=static,
         bone_length_m=bone_length_m,
         weight=weight,
         settings=make_config(FitConfig, config),
@@ -219,9 +233,14 @@ def load_kernels(config: FitConfig) -> None:
     position = np.stack([0.3 * joint + 0 * bend, 0.1 * bend, 0.1 * np.cos(3 * bend)], axis=-1)
     chain = Skeleton("chain", ("a", "b", "c"), (-1, 0, 1))
     takes = [Take(source, chain.joints, position, frame / 30) for source in "ab"]
-    # what the config gives (lengths, transforms, offsets) belongs to other takes
-    own = CalibrateConfig(time_offset="none")
-    fit(takes, skeleton=chain, config=config.model_copy(update={"calibrate": own}))
+    # what the config gives (lengths, transforms, offsets, angles) belongs to other takes
+    own = {
+        "calibrate": CalibrateConfig(time_offset="none"),
+        "angles": AnglesConfig(compute=config.angles.compute or config.angles.limits),
+    }
+    fit(takes, skeleton=chain, config=config.model_copy(update=own))
+    if config.angles.limits:
+        load_limit_kernels()
 
 
 def pose(takes: AnyTake | Sequence[AnyTake], **options: Any) -> Posed:
@@ -248,6 +267,7 @@ def measure_lengths(
     skeleton: str | Path | Skeleton | None = None,
     markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
     subject: str | None = None,
+    static: Take | None = None,
     config: FitConfig | Mapping[str, Any] | None = None,
 ) -> tuple[BoneLengths, Skeleton, list[Finding]]:
     """Bone lengths of one subject over several takes, of any sensors and times.
@@ -256,7 +276,7 @@ def measure_lengths(
     ----------
     takes : sequence of Take
         One per source and take.
-    skeleton, markerset, subject, config
+    skeleton, markerset, subject, static, config
         As in `fit`; of the config, ``calibrate.symmetric`` and ``[weights]`` matter.
 
     Returns
@@ -274,7 +294,7 @@ def measure_lengths(
     settings = make_config(FitConfig, config)
     check_person(takes)
     bones = as_skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
-    sources = [Source(take, bones, markerset, subject, settings) for take in takes]
+    sources = [Source(take, bones, markerset, subject, static, settings) for take in takes]
     log = [
         replace(finding, what=f"source {source.take.source!r}: {finding.what}")
         if len(takes) > 1

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,19 +12,29 @@ import numpy as np
 import numpy.typing as npt
 
 from fitpipe import calibrate, solve
+from fitpipe.angles import angles_of_fit
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray
-from fitpipe.config import FitConfig, config_text
+from fitpipe.config import FitConfig
 from fitpipe.errors import RecordError, SolveError
 from fitpipe.mapping import MarkerSet
 from fitpipe.pipeline import stretches
 from fitpipe.pipeline.ahead import one_ahead
 from fitpipe.pipeline.source import Source, Timed
 from fitpipe.pipeline.stretches import AnyTake
-from fitpipe.records import Calibration, Doubt, Finding, Fit, FrameStatus, Skeleton, Take
+from fitpipe.provenance import given_as_text, provenance_of
+from fitpipe.records import (
+    Calibration,
+    Doubt,
+    Finding,
+    Fit,
+    FrameStatus,
+    Skeleton,
+    SkeletonAngles,
+    Take,
+)
 from fitpipe.records.long_take import joined
 from fitpipe.solve.stretch import Progress
 
-_NUMERICAL = ("fitpipe", "numpy", "scipy", "numba", "llvmlite", "pandas", "h5py", "ezc3d")
 _SLACK_S = 10.0  # by which a clock may have run off between two windows of a long take
 
 
@@ -57,6 +65,7 @@ class Fitting:
         skeleton: str | Path | Skeleton | None,
         markerset: str | Path | MarkerSet | Mapping[str, Any] | None,
         subject: str | None,
+        static: Take | None,
         bone_length_m: npt.ArrayLike | Mapping[str, float] | None,
         weight: Sequence[npt.ArrayLike] | None,
         settings: FitConfig,
@@ -64,14 +73,20 @@ class Fitting:
     ) -> None:
         check_sources(takes)
         self.settings = settings
+        self._given_text = given_as_text(
+            skeleton, markerset, subject, static, bone_length_m, weight
+        )
         self.names = tuple(take.source for take in takes)
         self.name = name or "+".join(self.names)
         bones = as_skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
         # each on its own clock: interpolation would smear a jump over its neighbours
-        self.sources = [Source(take, bones, markerset, subject, settings) for take in takes]
+        self.sources = [Source(take, bones, markerset, subject, static, settings) for take in takes]
         self.time_s = takes[0].time_s
         most = settings.calibrate.sample_frames
         self._blocks = stretches.blocks(len(self.time_s), most)
+        if settings.angles.compute or settings.angles.limits:
+            # angles run on over time: which turn comes next depends on all before
+            self._blocks = [(0, len(self.time_s))]
         self._in_threads = settings.solve.threads != 1 and len(self._blocks) > 1
         self._log: list[Finding] = []  # of the calibration
         self._flips: BoolArray | None = None
@@ -95,15 +110,17 @@ class Fitting:
         self.skeleton = bones.with_lengths(lengths.length_m)
         noise = [calibrate.noise_m(take) for take in samples]
         self.noise_m = np.stack(noise)
-        self._of_noise = calibrate.noise_weights(noise, settings.weights)
+        sample_m = solve.registered(timed, self.calibration)
+        self._slow_m = calibrate.slow_error_m(sample_m, noise)
         self._given = None
         if weight is not None:
             shape = (len(self.time_s), bones.n_joints)
             self._given = solve.check_weights(weight, self.names, shape)
         self._refuse_nothing(timed, sampled)
         if settings.weights.flips and len(takes) > 1:
-            self._flips = self._find_flips(solve.registered(timed, self.calibration))
-            self._log += _flip_findings(self._flips, self.names)
+            self._flips = self._find_flips(sample_m)
+            if self._flips is not None:
+                self._log += calibrate.flip_findings(self._flips, self.names)
         for source in self.sources:
             source.forget_sample()
 
@@ -117,7 +134,12 @@ class Fitting:
         at = [source.at(begin, end) for source in self.sources]
         timed, doubt = [own.take for own in at], np.stack([own.doubt for own in at], axis=1)
         given = None if self._given is None else [array[begin:end] for array in self._given]
-        weight = solve.weights(timed, given) * self._of_noise
+        weight = solve.weights(timed, given) * calibrate.noise_weights(
+            list(self.noise_m),
+            self.settings.weights,
+            course=[own.course for own in at],
+            slow_m=self._slow_m,
+        )
         observation = solve.registered(timed, self.calibration)
         if self._flips is not None and (flipped := self._flips[begin:end]).any():
             doubt[flipped] = np.where(weight[flipped] > 0, np.uint8(Doubt.FLIPPED), doubt[flipped])
@@ -134,9 +156,11 @@ class Fitting:
             robust_scale_m=self.settings.weights.robust_scale_m,
             robust_steps=self.settings.weights.robust_steps,
         )
-        provenance = self._provenance()
+        provenance = provenance_of([source.take for source in self.sources], self.settings)
+        provenance |= {"given": self._given_text}
         is_seen = np.zeros(self.skeleton.n_joints, np.bool_)
         n_contradictory = 0
+        about_angles: tuple[Finding, ...] = ()
         needed = [fitter.needs(*block) for block in self._blocks]
         work = (partial(self.see, *frames) for frames in needed)
         ahead = one_ahead(work, is_on=self._in_threads)
@@ -145,9 +169,9 @@ class Fitting:
                 source.count_doubts(begin, end, timed)
             stretch = solve.Stretch(low, seen.observation_m, seen.weight)
             frames, weight, _ = fitter.fit(stretch, begin, end, progress)
-            rows = slice(begin - low, end - low)
-            observation_m = seen.observation_m[rows]
-            is_seen |= (seen.weight[rows] > 0).any(axis=(0, 1))
+            own = stretch.frames(begin, end)
+            frames, angles, about_angles = self._turned(frames, own.observation_m, weight)
+            is_seen |= (own.weight > 0).any(axis=(0, 1))
             n_contradictory += int((frames.frame_status == FrameStatus.COMPROMISE).sum())
             lengths = self.calibration.bone_lengths.length_m
             yield Fit(
@@ -166,17 +190,20 @@ class Fitting:
                 ),
                 multiplier=frames.multiplier,
                 weight=weight,
-                doubt=seen.doubt[rows],
+                doubt=seen.doubt[begin - low : end - low],
                 noise=self.noise_m,
-                residual=solve.residuals(frames.position, observation_m),
-                disagreement=solve.disagreement(observation_m),
+                residual=solve.residuals(frames.position, own.observation_m),
+                disagreement=solve.disagreement(own.observation_m),
+                observation=own.observation_m.astype(np.float32),
                 calibration=self.calibration,
                 provenance=provenance,
+                angles=angles,
             )
         self._at_last = (
-            *_never_seen(is_seen, self.skeleton),
+            *solve.never_seen(is_seen, self.skeleton),
             *fitter.findings(),
-            *_contradictions(n_contradictory),
+            *solve.contradictions(n_contradictory),
+            *about_angles,
         )
 
     @property
@@ -186,6 +213,34 @@ class Fitting:
         log += self._of_clocks
         log += self._named(lambda source: source.findings())
         return (*log, *self._log, *self._at_last)
+
+    def _turned(
+        self, frames: solve.FrameFits, observation_m: FloatArray, weight: FloatArray
+    ) -> tuple[solve.FrameFits, SkeletonAngles | None, tuple[Finding, ...]]:
+        """The joint angles, if asked for, and the frames as they are held to their limits."""
+        settings = self.settings
+        if not (settings.angles.compute or settings.angles.limits):
+            return frames, None, ()
+        problem = solve.pose_problem(observation_m, weight, self.skeleton)
+        target, stiffness = problem.target, problem.stiffness
+        if settings.solve.temporal != "none":
+            # the motion is smooth: the nearest pose to it, not to the noise of the frame
+            known = np.isfinite(frames.position[..., 0])
+            target = np.where(known[..., None], frames.position, 0.0)
+            stiffness = known * np.maximum(stiffness, stiffness[stiffness > 0].min())
+        found = angles_of_fit(
+            frames.position,
+            self.skeleton,
+            self.calibration.bone_lengths.length_m,
+            settings.angles,
+            target_m=target,
+            stiffness=stiffness,
+        )
+        if found.is_refitted.any():
+            frames = solve.refitted(
+                frames, problem, found.position_m, found.is_refitted, found.is_converged
+            )
+        return frames, found.angles if settings.angles.compute else None, found.findings
 
     def _observe(self, begin: int, end: int) -> solve.Stretch:
         seen = self.see(begin, end)
@@ -261,25 +316,6 @@ class Fitting:
             for finding in of(source)
         ]
 
-    def _provenance(self) -> dict[str, Any]:
-        """What it takes to make the fit again."""
-        return {
-            "config": config_text(self.settings),
-            "inputs": [
-                {
-                    "source": take.source,
-                    "path": take.origin.path,
-                    "sha256": take.origin.sha256,
-                    "format": take.origin.format,
-                    "unit": take.origin.unit,
-                }
-                for take in (source.take for source in self.sources)
-            ],
-            "versions": {"python": platform.python_version()}
-            | {package: version(package) for package in _NUMERICAL},
-            "platform": f"{platform.system()} {platform.machine()}",
-        }
-
 
 def as_skeleton(given: str | Path | Skeleton) -> Skeleton:
     """A skeleton from what a caller may give for one."""
@@ -308,45 +344,3 @@ def check_sources(takes: Sequence[AnyTake]) -> None:
             f"two sources are called {', '.join(map(repr, twice))}",
             hint="give each its own name: dataclasses.replace(take, source='b')",
         )
-
-
-def _never_seen(is_seen: BoolArray, skeleton: Skeleton) -> list[Finding]:
-    """Says which joints no source ever saw."""
-    if is_seen.all():
-        return []
-    names = ", ".join(np.array(skeleton.joints)[~is_seen])
-    return [Finding(f"never seen by any source: {names}", "absent unless bones hold them", "note")]
-
-
-def _contradictions(n_frames: int) -> list[Finding]:
-    """Says in how many frames no pose has all the lengths."""
-    if not n_frames:
-        return []
-    return [
-        Finding(
-            f"bones and rigid pairs have lengths that contradict each other in {n_frames} frames",
-            "errors of the lengths kept least in squares",
-            otherwise="give lengths that agree (bone_length_m), or leave the rigid pair out",
-        )
-    ]
-
-
-def _flip_findings(flipped: BoolArray | None, sources: Sequence[str]) -> list[Finding]:
-    """Says which sources took the back for the front, and when."""
-    if flipped is None:
-        return []
-    findings = []
-    for source, where in zip(sources, flipped.T, strict=True):
-        edge = np.flatnonzero(np.diff(np.concatenate(([0], where.astype(np.int8), [0]))))
-        ranges = [f"{a}-{b - 1}" for a, b in zip(edge[::2], edge[1::2], strict=True)]
-        if ranges:
-            listed = ", ".join(ranges[:10]) + (", ..." if len(ranges) > 10 else "")
-            findings.append(
-                Finding(
-                    f"source {source!r} takes the back for the front in "
-                    f"{np.count_nonzero(where)} frames ({listed})",
-                    "left out there, the other sources are used",
-                    otherwise="weights.flips = false keeps them",
-                )
-            )
-    return findings

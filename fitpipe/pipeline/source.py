@@ -31,6 +31,7 @@ class Timed(NamedTuple):
     doubt: ByteArray  # (time, joint)
     own_first: int  # of its own frames, the first one looked at
     own_doubt: ByteArray  # (own time, joint)
+    course: FloatArray  # (time,) of the noise
 
 
 class Source:
@@ -44,8 +45,9 @@ class Source:
     ----------
     take : Take or LongTake
     skeleton : Skeleton
-    markerset, subject
-        As in `fitpipe.fit`.
+    markerset, subject, static
+        As in `fitpipe.fit`. A marker set with virtual points takes all frames to place them: then
+        a long take is read as a whole.
     settings : FitConfig
     """
 
@@ -55,17 +57,24 @@ class Source:
         skeleton: Skeleton,
         markerset: str | Path | MarkerSet | Mapping[str, Any] | None,
         subject: str | None,
+        static: Take | None,
         settings: FitConfig,
     ) -> None:
         self.take, self._skeleton, self._weights = take, skeleton, settings.weights
         self._most, self._in_threads = settings.calibrate.sample_frames, settings.solve.threads != 1
-        some = stretches.sample(take, self._most)
-        self._mapper = make_mapper(some, markerset, skeleton, subject=subject)
         self._blocks = stretches.blocks(take.n_frames, self._most)
         self._sampled = stretches.sampled(take.n_frames, self._most)
+        self.repairs: list[Finding] = list(take.repairs)
+        mapping = partial(make_mapper, subject=subject, static=static)
+        self._mapper = mapping(stretches.sample(take, self._most), markerset, skeleton)
+        self._mapped_whole: Take | None = None
+        if self._mapper.has_virtual:
+            whole = take.frames(0, take.n_frames)
+            self.repairs += whole.repairs if whole is not take else ()
+            self._mapper = mapping(whole, markerset, skeleton)
+            self._mapped_whole = self._mapper.apply(self._mapper.take)
         self._whole: tuple[Take, Take, ByteArray] | None = None  # mended, judged, doubts
         self._usual: calibrate.Usual | None = None
-        self.repairs: list[Finding] = list(take.repairs)
         self._exchanged: calibrate.Exchanged = {}
         self._noticed = self._scan()
         self._ready: dict[tuple[int, int], tuple[Take, ByteArray]] = {}
@@ -80,6 +89,7 @@ class Source:
             self._usual = calibrate.usual_tracks(mended, skeleton, self._weights)
             self._ready = {part: self.judged(*part) for part in self._sampled}
             self.sample = joined([take for take, _ in self._ready.values()])
+        self.course = calibrate.NoiseCourse(self.sample, skeleton, take.time_s)
         own = calibrate.Clock(float(take.time_s[0]))
         self.use_clock(own, take.time_s, settings.calibrate.max_gap_s)
 
@@ -96,6 +106,9 @@ class Source:
             self.take.source, self.time_s, reference_s, max_gap_s=max_gap_s
         )
         self._tick_s = calibrate.tick_s(self.time_s) if self.take.n_frames > 1 else np.inf
+        # of the nearest frame, so that the rounding of another clock does not reach the weights
+        frame = np.interp(reference_s, self.time_s, np.arange(self.take.n_frames))
+        self._nearest = np.rint(frame).astype(np.int64)
 
     def mended(self, begin: int, end: int) -> Take:
         """Frames with the skeleton's joints as labels, and exchanged labels put back."""
@@ -120,12 +133,18 @@ class Source:
         if low == high:
             nothing = self._nothing(begin, end)
             doubt = np.full(nothing.is_observed.shape, Doubt.NONE, np.uint8)
-            return Timed(nothing, doubt, low, doubt[:0])
-        take, doubt = self.judged(low, high)
+            return Timed(nothing, doubt, low, doubt[:0], np.ones(end - begin))
+        nearest = self._nearest[begin:end]
+        first, last = min(low, int(nearest[0])), max(high, int(nearest[-1]) + 1)
+        wide = self.course.needs(first, last)
+        judged, wide_doubt = self.judged(*wide)
+        rows = slice(low - wide[0], high - wide[0])
+        take, doubt = judged.frames(rows.start, rows.stop), wide_doubt[rows]
+        course = self.course.factor(judged.position_m, first, last)[nearest - first]
         own = self.clock.set_back(take)
         timed = self._way.stretch(own, begin, end)
         at = calibrate.doubt_at(doubt, own.time_s, timed.time_s, tick_s=self._tick_s)
-        return Timed(timed, at, low, doubt)
+        return Timed(timed, at, low, doubt, course)
 
     def sides(self, begin: int, end: int, joints: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
         """Two joints at frames of the reference, judged and as seen, (time, 2, 3), metres."""
@@ -186,9 +205,8 @@ class Source:
         is_seen = np.zeros(skeleton.n_joints, np.bool_)
         repairs = []
         work = (partial(self._mapped, *block) for block in self._blocks)
-        for take, mapped in one_ahead(work, is_on=self._in_threads and len(self._blocks) > 1):
-            if take is not self.take:
-                repairs.append(take.repairs)
+        for found, mapped in one_ahead(work, is_on=self._in_threads and len(self._blocks) > 1):
+            repairs.append(found)
             is_seen |= mapped.is_observed.any(axis=0)
             if scan is not None:
                 scan.add(mapped)
@@ -199,10 +217,12 @@ class Source:
             findings += calibrate.swap_findings(self._exchanged, skeleton, swaps)
         return findings
 
-    def _mapped(self, begin: int, end: int) -> tuple[Take, Take]:
-        """Frames as they were read, and with the skeleton's joints as labels."""
+    def _mapped(self, begin: int, end: int) -> tuple[tuple[Finding, ...], Take]:
+        """What was repaired when frames were read; and they, with the skeleton's joints."""
+        if self._mapped_whole is not None:
+            return (), self._mapped_whole.frames(begin, end)
         take = self.take.frames(begin, end)
-        return take, self._mapper.apply(take)
+        return () if take is self.take else take.repairs, self._mapper.apply(take)
 
     def _screened(
         self, begin: int, end: int, joints: tuple[int, int] | None

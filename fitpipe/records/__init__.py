@@ -6,7 +6,8 @@ from fitpipe.records.fit import Fit
 from fitpipe.records.fit_summary import FitSummary
 from fitpipe.records.long_take import LongTake
 from fitpipe.records.skeleton import Skeleton
-from fitpipe.records.status import Doubt, FrameStatus, JointStatus
+from fitpipe.records.skeleton_angles import SkeletonAngles
+from fitpipe.records.status import Doubt, FrameStatus, JointStatus, LimitStatus, TwistStatus
 from fitpipe.records.take import Origin, Take
 
 __all__ = [
@@ -18,9 +19,12 @@ __all__ = [
     "FitSummary",
     "FrameStatus",
     "JointStatus",
+    "LimitStatus",
     "LongTake",
     "Origin",
     "Skeleton",
+    "SkeletonAngles",
     "SourceTransform",
     "Take",
+    "TwistStatus",
 ]

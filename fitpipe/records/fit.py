@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import DTypeLike, NDArray
 
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray, frozen
 from fitpipe.errors import require_extra
@@ -17,7 +17,9 @@ from fitpipe.records.calibration import Calibration
 from fitpipe.records.checks import Faults
 from fitpipe.records.finding import Finding
 from fitpipe.records.skeleton import Skeleton
+from fitpipe.records.skeleton_angles import SkeletonAngles
 from fitpipe.records.status import FrameStatus, JointStatus
+from fitpipe.records.take import Take
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +60,8 @@ class Fit:
         Largest deviation of a bone or rigid pair from its length; NaN without data.
     multiplier : ndarray, shape (time, link)
         Lagrange multiplier of each length in the order of ``Skeleton.links``, in metres (J0 has
-        unit weights): how hard the data pull on the bone. NaN where an end is absent.
+        unit weights): how hard the data pull on the bone. NaN where an end is absent, and in
+        frames that joint limits hold.
     weight : ndarray, shape (time, source, joint)
         What each observation counted for in J0; 0 where it is missing or was not used.
     doubt : ndarray of uint8, shape (time, source, joint)
@@ -69,11 +72,16 @@ class Fit:
         Distance of the fitted joint to each registered observation; NaN where there is none.
     disagreement : ndarray, shape (time, joint), metres
         Largest distance between two sources' registered observations; NaN where fewer than two.
+    observation : ndarray of float32, shape (time, source, joint, xyz), metres, optional
+        What each source saw, on the reference source's clock and in its frame; NaN where it saw
+        nothing or its sample jumped off its track. None where the file is of an earlier fitpipe.
     calibration : Calibration
     provenance : mapping
         What it takes to make the fit again: config, inputs and their hashes, versions.
     log : tuple of Finding
         What readers repaired and what the stages noticed.
+    angles : SkeletonAngles, optional
+        How the bones are turned, where that was asked for.
 
     Raises
     ------
@@ -99,8 +107,10 @@ class Fit:
     residual: FloatArray
     disagreement: FloatArray
     calibration: Calibration
+    observation: NDArray[np.float32] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     log: tuple[Finding, ...] = ()
+    angles: SkeletonAngles | None = None
 
     def __post_init__(self) -> None:
         faults = Faults(f"fit {self.name!r}")
@@ -121,11 +131,14 @@ class Fit:
             "residual": (n_time, len(self.sources), n_joints),
             "disagreement": (n_time, n_joints),
         }
-        types = {
+        if self.observation is not None:
+            shapes["observation"] = (n_time, len(self.sources), n_joints, 3)
+        types: dict[str, DTypeLike] = {
             "status": np.uint8,
             "frame_status": np.uint8,
             "doubt": np.uint8,
             "iterations": np.int64,
+            "observation": np.float32,
         }
         for name, shape in shapes.items():
             array = frozen(getattr(self, name), types.get(name, np.float64))
@@ -137,6 +150,13 @@ class Fit:
             bool(np.array_equal(np.isnan(self.position[..., 0]), absent)),
             "position is NaN elsewhere than where status says absent",
         )
+        if self.angles is not None:
+            n, turned = self.angles.n_frames, self.angles.skeleton
+            faults.unless(n == n_time, f"angles has {n} frames, expected {n_time}")
+            faults.unless(
+                (turned.joints, turned.parents) == (self.skeleton.joints, self.skeleton.parents),
+                f"angles is of the skeleton {turned.name!r}, expected {self.skeleton.name!r}",
+            )
         faults.raise_if_any()
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
 
@@ -152,7 +172,7 @@ class Fit:
         return len(self.time_s)
 
     @property
-    def per_frame(self) -> dict[str, npt.NDArray[Any]]:
+    def per_frame(self) -> dict[str, NDArray[Any]]:
         """The arrays whose first axis is time, by name."""
         return {name: getattr(self, name) for name in _PER_FRAME}
 
@@ -220,7 +240,14 @@ class Fit:
         return pd.DataFrame(table)
 
     def to_xarray(self) -> xr.Dataset:
-        """The fit as an xarray Dataset with the variables of the file format.
+        """The fit as an xarray Dataset of the shape that the package ``movement`` works on.
+
+        The variables of the file's root group, with dimensions named and ordered as there:
+        ``position`` is (time, space, keypoints, individuals), with one individual, the take. What
+        ``xarray.open_dataset`` reads from the file itself has the file's own dimensions.
+
+        ``confidence`` is 1 where a source saw the joint, 0 where bones or the motion around carry
+        it, NaN where it is absent; so ``filter_by_confidence`` leaves what was seen.
 
         Raises
         ------
@@ -234,18 +261,29 @@ class Fit:
 
         from fitpipe.output import fit_variables
 
-        return xr.Dataset(
-            {
-                v.name: (v.dims, v.values, v.attributes)
-                for v in fit_variables(self)
-                if (v.name,) != v.dims
-            },
-            coords={
-                v.name: (v.dims, v.values, v.attributes)
-                for v in fit_variables(self)
-                if (v.name,) == v.dims
-            },
-        )
+        made = {
+            v.name: xr.Variable(v.dims, _plain_text(v.values), v.attributes)
+            for v in fit_variables(self)
+        }
+        data = xr.Dataset(made).set_coords([name for name, v in made.items() if (name,) == v.dims])
+        confidence = np.where(self.status == JointStatus.OBSERVED, 1.0, 0.0)
+        confidence[self.status == JointStatus.ABSENT] = np.nan
+        about = {"units": "1", "long_name": "1: a source saw the joint, 0: it is carried"}
+        data["confidence"] = (("time", "keypoint"), confidence, about)
+        of_person = [name for name, v in data.data_vars.items() if "keypoint" in v.dims]
+        of_person.remove("parent")
+        data = data.assign({name: data[name].expand_dims(individuals=1) for name in of_person})
+        data = data.assign_coords(individuals=[self.name]).rename(keypoint="keypoints")
+        data = data.transpose("time", "source", "space", "keypoints", "individuals", ...)
+        data.attrs |= {"source_software": "fitpipe", "ds_type": "poses", "time_unit": "seconds"}
+        take = self.to_take()
+        if take.n_frames > 1 and take.is_uniform:
+            data.attrs["fps"] = take.rate_hz
+        return data
+
+    def to_take(self) -> Take:
+        """The fitted joints as a take, with the joints as labels."""
+        return Take(self.name or "fit", self.skeleton.joints, self.position, self.time_s)
 
     def save(self, path: str | Path, *, compression: int = 4) -> Path:
         """Write the fit to an HDF5 file (schema ``fitpipe.fit/1``); see fitpipe.output.save_fit."""
@@ -253,8 +291,19 @@ class Fit:
 
         return save_fit(self, path, compression=compression)
 
+    def _repr_html_(self) -> str:
+        """A small summary, which notebooks show."""
+        from fitpipe.report import summary_html
+
+        return summary_html(self)
+
     def __repr__(self) -> str:
         return (
             f"<Fit {self.name!r}: {int(self.is_fitted.sum())} of {self.n_frames} frames fitted, "
             f"{int(self.is_certified.sum())} certified, {len(self.sources)} sources>"
         )
+
+
+def _plain_text(values: NDArray[Any]) -> NDArray[Any]:
+    """Text as NumPy's own strings, as movement has it; numbers as they are."""
+    return values.astype(str) if values.dtype == object else values

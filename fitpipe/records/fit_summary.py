@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,10 @@ class FitSummary:
         Frames in all, and how many hold a skeleton, ended at an optimum, are proven the global one.
     worst_bone_m : float, metres
         Largest deviation of a bone from its length; NaN without data.
+    provenance : mapping
+        As the file holds it.
+    fit_s : float, seconds
+        Spent on fitting, what was read meanwhile included.
     log : tuple of Finding
     """
 
@@ -33,6 +39,8 @@ class FitSummary:
     n_converged: int = 0
     n_certified: int = 0
     worst_bone_m: float = float("nan")
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    fit_s: float = float("nan")
     log: tuple[Finding, ...] = ()
     _objective: float = 0.0
     _objective_start: float = 0.0
@@ -41,7 +49,7 @@ class FitSummary:
     @classmethod
     def of(cls, fit: Fit) -> FitSummary:
         """Of a whole fit."""
-        summary = cls(fit.name, fit.sources, log=fit.log)
+        summary = cls(fit.name, fit.sources, provenance=fit.provenance, log=fit.log)
         summary.add(fit)
         return summary
 

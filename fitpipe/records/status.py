@@ -51,3 +51,29 @@ class Doubt(IntEnum):
     """The bones at it are off their usual length: its weight is reduced."""
     FLIPPED = 3
     """The source takes left for right, against the other sources: weight 0."""
+
+
+class TwistStatus(IntEnum):
+    """What tells how a segment is turned about its own long axis."""
+
+    ABSENT = 0
+    """The segment has no orientation: one of its joints is absent."""
+    MEASURED = 1
+    """Points beside the axis: a body frame of three points, the plane of a bent hinge."""
+    CARRIED = 2
+    """The frames around, where it was measured: the limb is straight, or a point is missing."""
+    TRANSPORTED = 3
+    """Nothing: the segment turns with its parent by the smallest turn that leads to its axis."""
+
+
+class LimitStatus(IntEnum):
+    """How a segment's angles stand to the limits of the preset."""
+
+    NONE = 0
+    """It has no limits, or no angles in this frame."""
+    WITHIN = 1
+    """All angles lie within their limits."""
+    AT = 2
+    """One is on its limit and none beyond."""
+    BEYOND = 3
+    """One exceeds its limit."""

@@ -1,6 +1,7 @@
 """Fits the skeleton to the weighted observations, frame by frame or over time."""
 
-from fitpipe.solve.frames import FrameFits, TakeFits, fit_frames
+from fitpipe.solve.frames import FrameFits, TakeFits, fit_frames, refitted
+from fitpipe.solve.noticed import contradictions, never_seen
 from fitpipe.solve.problem import (
     Problem,
     check_weights,
@@ -23,11 +24,14 @@ __all__ = [
     "TakeFits",
     "Tracker",
     "check_weights",
+    "contradictions",
     "disagreement",
     "fit_frames",
     "fit_take",
     "make_fitter",
+    "never_seen",
     "pose_problem",
+    "refitted",
     "registered",
     "residuals",
     "robust_weights",

@@ -29,6 +29,7 @@ def fit_loop(
     *,
     rest: FloatArray,
     last: FloatArray | None = None,
+    start: FloatArray | None = None,
     settings: SolveConfig,
 ) -> TreeFit:
     """Fit every frame with the formulation, curvature and line search of the settings.
@@ -39,12 +40,13 @@ def fit_loop(
     is_point = (parent >= 0) & (length == 0)
     if is_point.any():
         return _fit_merged(
-            target, stiffness, length, parent, rest=rest, last=last, settings=settings
+            target, stiffness, length, parent, rest=rest, last=last, start=start, settings=settings
         )
     n_frames, n_joints = stiffness.shape
-    direction = np.empty((n_frames, n_joints, 3))
-    known = np.full((n_joints, 3), np.nan) if last is None else last
-    fill_directions(0, n_frames, target, stiffness, length, parent, rest, known, direction)
+    direction = np.empty((n_frames, n_joints, 3)) if start is None else start
+    if start is None:
+        known = np.full((n_joints, 3), np.nan) if last is None else last
+        fill_directions(0, n_frames, target, stiffness, length, parent, rest, known, direction)
     fitted = TreeFit(
         position=np.full((n_frames, n_joints, 3), np.nan),
         active=active_joints(stiffness, parent),
@@ -185,6 +187,7 @@ def _fit_merged(
     *,
     rest: FloatArray,
     last: FloatArray | None,
+    start: FloatArray | None,
     settings: SolveConfig,
 ) -> TreeFit:
     """`fit_loop` for a tree with bones of length zero."""
@@ -196,6 +199,7 @@ def _fit_merged(
         merged.parent,
         rest=rest[merged.first],
         last=None if last is None else last[merged.first],
+        start=None if start is None else start[:, merged.first],
         settings=settings,
     )
     active = active_joints(stiffness, parent)

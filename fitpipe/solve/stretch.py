@@ -6,6 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from fitpipe.arrays import FloatArray
+from fitpipe.config import SolveConfig
+from fitpipe.records import Skeleton
+from fitpipe.solve.frames import Carried, Starts, find_starts
+from fitpipe.solve.problem import pose_problem
 
 
 class Stretch(NamedTuple):
@@ -23,3 +27,17 @@ class Stretch(NamedTuple):
 
 Observe: TypeAlias = Callable[[int, int], Stretch]  # the first frame, and the one after the last
 Progress: TypeAlias = Callable[[int, int], None]  # frames done, frames in all
+
+
+def starts_of(
+    seen: Stretch,
+    begin: int,
+    end: int,
+    skeleton: Skeleton,
+    settings: SolveConfig,
+    carried: Carried,
+) -> Starts:
+    """Where frames ``begin`` to ``end`` start, by the weights that the observations came with."""
+    problem = pose_problem(seen.observation_m, seen.weight, skeleton)
+    frames = slice(begin - seen.first, end - seen.first)
+    return find_starts(problem, settings, carried=carried, frames=frames)

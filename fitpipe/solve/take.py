@@ -12,13 +12,14 @@ import numpy as np
 
 from fitpipe.arrays import FloatArray
 from fitpipe.config import SolveConfig
+from fitpipe.kernels.tree_repair import REACH
 from fitpipe.records import Finding, JointStatus, Skeleton
 from fitpipe.solve.frames import Carried, FrameFits, TakeFits, fit_frames
 from fitpipe.solve.gaps import ONE_SIDED
 from fitpipe.solve.problem import pose_problem, robust_weights
 from fitpipe.solve.residuals import residuals
 from fitpipe.solve.rigid_pairs import refuse_rigid_pairs
-from fitpipe.solve.stretch import Observe, Progress, Stretch
+from fitpipe.solve.stretch import Observe, Progress, Stretch, starts_of
 from fitpipe.solve.tracker import Tracker
 from fitpipe.solve.trajectory import TrajectoryFitter
 
@@ -125,11 +126,14 @@ class _FrameByFrame:
         self._skeleton, self._n_frames, self._settings = skeleton, n_frames, settings
         self._scale_m, self._findings = robust_scale_m, findings
         self._carried = [Carried() for _ in range(n_repeats + 1)]
+        self._of_starts = Carried()
 
     def needs(self, begin: int, end: int) -> tuple[int, int]:
-        return begin, end
+        return max(begin - REACH, 0), min(end + REACH, self._n_frames)
 
-    def fit(self, seen: Stretch, begin: int, _: int, progress: Progress | None) -> TakeFits:
+    def fit(self, seen: Stretch, begin: int, end: int, progress: Progress | None) -> TakeFits:
+        starts = starts_of(seen, begin, end, self._skeleton, self._settings, self._of_starts)
+        seen = seen.frames(begin, end)
         weight, n_passes = seen.weight, len(self._carried)
         for number, carried in enumerate(self._carried):
 
@@ -138,7 +142,9 @@ class _FrameByFrame:
                     progress(begin + (number * n + done) // n_passes, self._n_frames)
 
             problem = pose_problem(seen.observation_m, weight, self._skeleton)
-            frames = fit_frames(problem, self._settings, carried=carried, progress=of_pass)
+            frames = fit_frames(
+                problem, self._settings, carried=carried, starts=starts, progress=of_pass
+            )
             if number + 1 < n_passes:
                 residual = residuals(frames.position, seen.observation_m)
                 weight = robust_weights(seen.weight, residual, scale_m=self._scale_m)
@@ -154,13 +160,15 @@ class _InARow:
     def __init__(self, skeleton: Skeleton, time_s: FloatArray, settings: SolveConfig) -> None:
         self._skeleton, self._time_s, self._settings = skeleton, time_s, settings
         self._tracker: Tracker | None = None
-        self._carried = Carried()
+        self._carried, self._of_starts = Carried(), Carried()
         self._n_led = 0
 
     def needs(self, begin: int, end: int) -> tuple[int, int]:
-        return begin, end
+        return max(begin - REACH, 0), min(end + REACH, len(self._time_s))
 
     def fit(self, seen: Stretch, begin: int, end: int, progress: Progress | None) -> TakeFits:
+        starts = starts_of(seen, begin, end, self._skeleton, self._settings, self._of_starts)
+        seen = seen.frames(begin, end)
         if self._tracker is None:
             n_sources = seen.observation_m.shape[1]
             self._tracker = Tracker(self._skeleton, sources=n_sources, config=self._settings)
@@ -175,6 +183,7 @@ class _InARow:
             pose_problem(seen.observation_m, used, self._skeleton),
             self._settings,
             carried=self._carried,
+            starts=starts,
         )
         frames = FrameFits(
             position=np.stack([fit.position for fit in fits]),

@@ -18,12 +18,13 @@ from fitpipe.config import SolveConfig
 from fitpipe.kernels import tree_time
 from fitpipe.kernels.banded import difference_rows
 from fitpipe.kernels.tree_newton import fit_tree
+from fitpipe.kernels.tree_repair import REACH
 from fitpipe.records import Finding, FrameStatus, JointStatus, Skeleton
 from fitpipe.solve.frames import Carried, FrameFits, TakeFits, fit_frames, kernel_tree
 from fitpipe.solve.gaps import held_by_bones, within_gaps
 from fitpipe.solve.problem import pose_problem, weighted_mean
 from fitpipe.solve.smoothness import Tuning, rate_of, robust_weight, scored, smooth, tune
-from fitpipe.solve.stretch import Observe, Progress, Stretch
+from fitpipe.solve.stretch import Observe, Progress, Stretch, starts_of
 
 _WINDOW = 2048  # frames fitted together, at least; the overlap comes on top. Divides frames.BLOCK.
 _FORGOTTEN = 1e-8  # what is left of an influence after the overlap
@@ -105,12 +106,13 @@ class TrajectoryFitter:
         )
         self._reach_s = _reach_s(self._tuning, settings)
         self._windows = _windows(time_s, self._reach_s, window)
-        self._carried = Carried()
+        self._carried, self._of_starts = Carried(), Carried()
         self._n_filled = 0
 
     def needs(self, begin: int, end: int) -> tuple[int, int]:
         """The frames that have a say in frames ``begin`` to ``end``."""
-        return self._widened(begin, end, self._reach_s)
+        low, high = self._widened(begin, end, self._reach_s)
+        return min(low, max(begin - REACH, 0)), max(high, min(end + REACH, len(self._time_s)))
 
     def fit(self, seen: Stretch, begin: int, end: int, progress: Progress | None) -> TakeFits:
         """Fit frames ``begin`` to ``end``; ``seen`` holds those they need."""
@@ -156,13 +158,14 @@ class TrajectoryFitter:
         apart = np.where((final.stiffness > 0)[..., None], position[:, back] - final.target, 0.0)
         objective = final.constant + 0.5 * np.einsum("tj,tjx,tjx->t", final.stiffness, apart, apart)
         multiplier = _multipliers(position, force, is_held, tree)[:, tree.child]
-        start = fit_frames(final, settings, carried=self._carried).objective_start
+        starts = starts_of(seen, begin, end, self._skeleton, settings, self._of_starts)
+        alone = fit_frames(final, settings, carried=self._carried, starts=starts)
         frames = FrameFits(
             position=position[:, back],
             status=status[:, back].astype(np.uint8),
             frame_status=np.where(any_held, outcome, FrameStatus.NO_DATA).astype(np.uint8),
             objective=np.where(any_held, objective, np.nan),
-            objective_start=start,
+            objective_start=alone.objective_start,
             iterations=np.where(any_held, iterations, 0),
             multiplier=_of_links(multiplier, self._skeleton),
         )
@@ -265,7 +268,7 @@ def _fit_window(
     weight = given
     for _ in range(_ROUNDS if settings.robust else 0):
         near = motion(target, stiffness)[:, tree.point]
-        weight = robust_weight(given, observation_m, near, tuning.noise_m)
+        weight = robust_weight(given, observation_m, near, tuning.noise_m, tuning.usual_weight)
         target, stiffness = _pose_points(observation_m, weight, is_in)
     everywhere = held.astype(np.float64)
     start = fit_tree(

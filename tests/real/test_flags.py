@@ -55,8 +55,10 @@ def test_markers_in_fast_motion_are_believed(shared_data, name, markerset):
     assert mend_swaps(take, skeleton, swaps="repair") is take
     _, doubt = screen(take, skeleton, WeightsConfig())
     assert not (doubt == fp.Doubt.JUMP).any()
-    # one marker a shoulder makes that bone 3 cm longer or shorter in a punch
-    assert (doubt == fp.Doubt.BONES).mean() < 1e-3
+    # a punch draws the shoulder 5 cm towards the neck, which no rigid bone follows
+    assert (doubt == fp.Doubt.BONES).mean() < 1e-2
+    shoulders = [skeleton.joints.index(f"Shoulder{s}") for s in ("Center", "Left", "Right")]
+    assert (np.delete(doubt, shoulders, axis=1) == fp.Doubt.BONES).mean() < 1e-3
 
 
 @pytest.mark.parametrize("name", ["reach_kinect_a", "reach_kinect_b", "walk_kinect_a"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,55 @@ def write_c3d(
         c3d["data"]["analogs"] = np.ones((1, n_analog, n_frames))
     c3d.write(str(path))
     return path
+
+
+def c3d_bytes(
+    position: np.ndarray,
+    labels: Sequence[str],
+    processor: str,
+    kind: str,
+    *,
+    missing: np.ndarray,
+    rate: float = 100.0,
+) -> bytes:
+    """A C3D file with the POINT group only, in the byte order and number type asked for."""
+    code, order = {"Intel": (84, "<"), "DEC": (85, "<"), "SGI/MIPS": (86, ">")}[processor]
+
+    def real(values: Any) -> bytes:
+        if processor != "DEC":
+            return np.asarray(values, f"{order}f4").tobytes()
+        bits = (np.asarray(values, "<f4").ravel() * np.float32(4)).view("<u2").reshape(-1, 2)
+        return np.ascontiguousarray(bits[:, ::-1]).tobytes()
+
+    def word(*values: int) -> bytes:
+        return struct.pack(f"{order}{len(values)}H", *values)
+
+    def parameter(name: str, kind_code: int, dims: Sequence[int], data: bytes) -> bytes:
+        body = struct.pack("bB", kind_code, len(dims)) + bytes(dims) + data + b"\0"
+        return struct.pack("bb", len(name), 1) + name.encode() + word(len(body) + 2) + body
+
+    n_frames, n_points = position.shape[:2]
+    scale = -1.0 if kind == "float" else 0.1
+    width = max(map(len, labels))
+    group = struct.pack("bb", 5, -1) + b"POINT" + word(3) + b"\0"
+    records = group + b"".join(
+        [
+            parameter("USED", 2, [], word(n_points)),
+            parameter("SCALE", 4, [], real([scale])),
+            parameter("RATE", 4, [], real([rate])),
+            parameter("UNITS", -1, [2], b"mm"),
+            parameter(
+                "LABELS", -1, [width, n_points], "".join(lb.ljust(width) for lb in labels).encode()
+            ),
+        ]
+    )
+    section = (b"\x01\x50" + bytes([2, code]) + records).ljust(1024, b"\0")
+    head = b"\x02\x50" + word(n_points, 0, 1, n_frames, 0) + real([scale])
+    head += word(4, 0) + real([rate])
+    cells = np.concatenate([position, np.where(missing, -1, 0)[..., None]], axis=-1)
+    if kind == "int":
+        cells[..., :3] = np.round(cells[..., :3] / scale)
+        data = cells.astype(f"{order}i2").tobytes()
+    else:
+        data = real(cells)
+    return head.ljust(512, b"\0") + section + data

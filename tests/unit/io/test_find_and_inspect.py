@@ -34,9 +34,9 @@ def test_files_that_are_not_there_or_not_known(tmp_path: Path, walk_m: np.ndarra
     (tmp_path / "empty.csv").touch()
     with pytest.raises(InputError, match=r"empty file \(0 bytes\)"):
         read_take(tmp_path / "empty.csv")
-    (tmp_path / "walk.bvh").write_text("HIERARCHY\nROOT Hips\n")
-    with pytest.raises(InputError, match=r"ending '.bvh' is not known.*\.c3d, .*\.trc"):
-        read_take(tmp_path / "walk.bvh")
+    (tmp_path / "walk.fbx").write_text("Kaydara FBX Binary")
+    with pytest.raises(InputError, match=r"ending '.fbx' is not known.*\.c3d, .*\.trc"):
+        read_take(tmp_path / "walk.fbx")
     (tmp_path / "noise.bin").write_bytes(bytes(range(256)) * 8)
     with pytest.raises(InputError, match=r"ending '\.bin' is not known"):
         read_take(tmp_path / "noise.bin")

@@ -51,7 +51,7 @@ def test_units_in_column_names_are_converted(
 
 def test_mixed_units_are_refused(tmp_path: Path, walk_m: np.ndarray) -> None:
     text = wide_csv(walk_m, spelling="{label}_{axis}_mm").replace("Hip_x_mm", "Hip_x_m")
-    with pytest.raises(InputError, match="different units: m, mm"):
+    with pytest.raises(InputError, match=r"different units: m, mm"):
         read_take(write(tmp_path / "walk.csv", text))
 
 
@@ -61,7 +61,9 @@ def test_metres_are_assumed_and_told_if_the_size_is_that_of_a_body(
     take = read_take(write(tmp_path / "walk.csv", wide_csv(walk_m)))
     assert "claims no length unit: read as m" in str(take.repairs[0])
     path = write(tmp_path / "mm.csv", wide_csv(walk_m * 1000))
-    with pytest.raises(InputError, match=r"as m the points would lie .*units= \(--units\).*mm"):
+    with pytest.raises(
+        InputError, match=r"m was assumed, in which the body is 1.65e\+03 m.*units='mm'"
+    ):
         read_take(path)
     assert np.abs(read_take(path, units="mm").position_m - walk_m).max() < 1e-9
 
@@ -152,7 +154,7 @@ def test_a_clock_that_starts_again_is_refused(tmp_path: Path, walk_m: np.ndarray
     lines = text.rstrip().split("\n")
     for i in range(60):
         lines[1 + i] = ",".join([f"{(i % 20) / 100}", *lines[1 + i].split(",")[1:]])
-    with pytest.raises(InputError, match="data row 21: time runs backwards"):
+    with pytest.raises(InputError, match=r"data row 21: time runs backwards"):
         read_take(write(tmp_path / "walk.csv", "\n".join(lines)))
 
 
@@ -197,7 +199,7 @@ def test_sources_and_bodies_become_takes_of_their_own(tmp_path: Path, walk_m: np
     assert all(np.abs(take.position_m - walk_m).max() < 1e-9 for take in takes)
     with pytest.raises(InputError, match=r"holds 3 takes.*source 'left' body 'body1'"):
         read_take(path)
-    with pytest.raises(InputError, match="holds 2 takes"):
+    with pytest.raises(InputError, match=r"holds 2 takes"):
         read_take(path, source="left")
     assert read_take(path, source="left", body="2").origin.metadata["body"] == "body2"
     with pytest.raises(InputError, match=r"has no source 'rihgt'.*did you mean 'right'"):
@@ -223,7 +225,7 @@ def test_a_table_without_coordinates_shows_its_columns_and_the_spellings(tmp_pat
 
 def test_a_header_alone_has_no_frames(tmp_path: Path, walk_m: np.ndarray) -> None:
     for text in (wide_csv(walk_m[:0]), "time,label,x,y,z\n"):
-        with pytest.raises(InputError, match="no frames"):
+        with pytest.raises(InputError, match=r"no frames"):
             read_take(write(tmp_path / "walk.csv", text))
 
 

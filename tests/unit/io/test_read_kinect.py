@@ -15,7 +15,7 @@ def skeleton_m() -> np.ndarray:
     """Positions (6, 25, 3), no coordinate zero, the head above the feet."""
     position = np.random.default_rng(3).uniform(0.1, 0.9, size=(6, 25, 3))
     upper = [i for i, joint in enumerate(JOINTS) if joint.startswith(("Head", "Neck", "Should"))]
-    position[:, upper, 1] += 3
+    position[:, upper, 1] += 1.2
     return position
 
 

@@ -157,15 +157,18 @@ def test_no_unit_asks_for_one(tmp_path: Path, walk_m: np.ndarray) -> None:
     assert np.abs(read_take(path, units="metres").position_m - walk_m).max() < 5.1e-7
 
 
-def test_stamps_rounded_to_milliseconds_are_kept(tmp_path: Path, walk_m: np.ndarray) -> None:
+def test_stamps_rounded_to_milliseconds_give_way_to_the_rate_they_follow(
+    tmp_path: Path, walk_m: np.ndarray
+) -> None:
     lines = trc_text(walk_m, rate=120).split("\n")
     for i in range(20):
         fields = lines[6 + i].split("\t")
         fields[1] = f"{i / 120:.3f}"
         lines[6 + i] = "\t".join(fields)
     take = read_take(write(tmp_path / "walk.trc", "\n".join(lines)))
-    assert take.time_s == pytest.approx(np.round(np.arange(20) / 120, 3))
-    assert take.is_uniform
+    assert take.time_s == pytest.approx(np.arange(20) / 120, abs=1e-12)
+    assert take.rate_hz == pytest.approx(120, rel=1e-12)
+    assert "rounded, by up to 0.33 ms" in take.repairs[0].what
     assert take.origin.rate_claimed_hz == 120
 
 

@@ -176,7 +176,7 @@ def test_a_file_in_place_of_the_folder(small_fit, tmp_path):
     (tmp_path / "results").write_text("a file")
     for folder in (tmp_path / "results", tmp_path / "results" / "deeper"):
         text = fails(small_fit, folder / "walk.h5")
-        assert text.startswith(f"{folder}: cannot be used as a folder: results is a file")
+        assert text.startswith(f"{folder}: cannot be used as the output folder: results is a file")
         with pytest.raises(OutputError, match="results is a file"):
             check_writable(folder)
     assert (tmp_path / "results").read_text() == "a file"

@@ -87,19 +87,34 @@ def test_dataframe_keeps_names_as_categories_in_their_order(fit):
     assert list(table.status.cat.categories) == [s.name.lower() for s in JointStatus]
 
 
-def test_xarray_selects_by_name_and_carries_units(fit):
+def test_xarray_has_the_shape_that_movement_uses_and_carries_units(fit):
     pytest.importorskip("xarray")
     data = fit.to_xarray()
-    assert dict(data.sizes) == {"time": 3, "keypoint": 2, "space": 3, "bone": 1, "source": 2}
-    assert set(data.coords) == {"time", "keypoint", "space", "bone", "source"}
-    np.testing.assert_array_equal(data.position.sel(keypoint="Knee", space="y"), [0.5, 0.6, NAN])
-    np.testing.assert_array_equal(data.residual.sel(source="b", keypoint="Hip"), [0.03, 0.05, NAN])
+    assert data.position.dims == ("time", "space", "keypoints", "individuals")
+    assert data.confidence.dims == ("time", "keypoints", "individuals")
+    assert data.residual.dims == ("time", "source", "keypoints", "individuals")
+    assert data.parent.dims == ("keypoints",)
+    assert set(data.coords) == {"time", "keypoints", "space", "bone", "source", "individuals"}
+    kick = data.sel(individuals="kick")
+    np.testing.assert_array_equal(kick.position.sel(keypoints="Knee", space="y"), [0.5, 0.6, NAN])
+    np.testing.assert_array_equal(kick.confidence, [[1, 1], [1, 0], [NAN, NAN]])
+    np.testing.assert_array_equal(kick.residual.sel(source="b", keypoints="Hip"), [0.03, 0.05, NAN])
     np.testing.assert_array_equal(data.multiplier.sel(bone="Hip-Knee"), [0.1, 0.2, NAN])
     assert data.bone_length.item() == 0.5
     assert data.sel(time=0.04).iterations.item() == 9
     assert data.position.attrs["units"] == "m"
     assert data.time.attrs["units"] == "s"
     assert data.status.attrs["flag_meanings"] == "absent observed carried interpolated"
+    assert data.attrs["fps"] == pytest.approx(25)
+    assert data.attrs["ds_type"] == "poses"
+
+
+def test_a_fit_is_a_take_of_its_joints(fit):
+    take = fit.to_take()
+    assert take.source == "kick"
+    assert take.labels == ("Hip", "Knee")
+    np.testing.assert_array_equal(take.position_m, fit.position)
+    np.testing.assert_array_equal(take.time_s, fit.time_s)
 
 
 def test_short_answers(fit):

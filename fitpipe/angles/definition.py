@@ -1,0 +1,351 @@
+"""A preset of joint angles laid onto a skeleton: every segment, its parent, axes and zero pose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from fitpipe.arrays import BoolArray, FloatArray, IntArray
+from fitpipe.config.angle_preset import (
+    AnglePreset,
+    BodyRow,
+    BoneRow,
+    SegmentRow,
+    load_angle_preset,
+)
+from fitpipe.config.presets import list_presets
+from fitpipe.errors import ConfigError, suggest
+from fitpipe.records import Skeleton
+from fitpipe.units import axis_vector
+
+AUTO = "auto"
+GENERAL = "general"
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """What the angles of a skeleton mean.
+
+    Segments are the bodies, then the bones in the order of ``Skeleton.bones``; a bone's segment has
+    the name of its child joint.
+    """
+
+    preset: AnglePreset
+    skeleton: Skeleton
+    rows: tuple[SegmentRow, ...]
+    segments: tuple[str, ...]
+    parents: tuple[int, ...]  # index of the segment an angle is relative to, -1 the world
+    members: tuple[tuple[int, ...], ...]  # per body, its bones
+    rest: FloatArray  # (bone, 3) unit vector, the zero pose
+    hinged: tuple[int, ...]  # per bone, the bone that bends about its hinge; -1 without
+    below: tuple[tuple[int, ...], ...]  # per bone, the bones at its end
+
+    @property
+    def n_bodies(self) -> int:
+        """Number of body frames."""
+        return len(self.members)
+
+    def bone_row(self, bone: int) -> BoneRow:
+        """What the preset says of a bone."""
+        row = self.rows[self.n_bodies + bone]
+        assert isinstance(row, BoneRow)  # noqa: S101 - bones follow the bodies
+        return row
+
+    @cached_property
+    def order(self) -> IntArray:
+        """Segment indices with every parent before its children."""
+        return np.argsort([len(self.above(s)) for s in range(len(self.segments))], kind="stable")
+
+    def above(self, segment: int) -> list[int]:
+        """The segments that carry a segment, nearest first."""
+        found: list[int] = []
+        while self.parents[segment] >= 0:
+            segment = self.parents[segment]
+            found.append(segment)
+        return found
+
+    @cached_property
+    def basis(self) -> FloatArray:
+        """Axes of the segments in the zero pose, as columns: (segment, 3, 3)."""
+        basis = np.tile(np.eye(3), (len(self.segments), 1, 1))
+        for bone in range(self.skeleton.n_bones):
+            basis[self.n_bodies + bone] = _basis(self.bone_row(bone), self.rest[bone])
+        return basis
+
+    @cached_property
+    def is_limited(self) -> BoolArray:
+        """Which angles have limits: (segment, 3)."""
+        return np.asarray(np.isfinite(self.limit_rad).all(axis=-1))
+
+    @cached_property
+    def axes(self) -> FloatArray:
+        """Axes of the turns in the zero pose, positive turns right-handed: (segment, 3, 3)."""
+        signed = [[axis_vector(axis) for axis in row.sequence] for row in self.rows]
+        return np.asarray(np.einsum("sij,skj->ski", self.basis, np.reshape(signed, (-1, 3, 3))))
+
+    def body_of(self, bone: int) -> int:
+        """The body that a bone belongs to, -1 if none."""
+        return next((b for b, members in enumerate(self.members) if bone in members), -1)
+
+    def body_between(self, a: int, b: int) -> int | None:
+        """The body whose bones alone join two joints; None if there is none."""
+        bone_of = {child: k for k, (_, child) in enumerate(self.skeleton.bones)}
+
+        def to_root(joint: int) -> set[int]:
+            found = set()
+            while joint in bone_of:
+                found.add(bone_of[joint])
+                joint = self.skeleton.parents[joint]
+            return found
+
+        between = to_root(a) ^ to_root(b)
+        return next((i for i, own in enumerate(self.members) if between <= set(own)), None)
+
+    def hinge_of(self, bone: int) -> int:
+        """The bone about whose hinge this one bends, -1 if none."""
+        return self.hinged.index(bone) if bone in self.hinged else -1
+
+    @cached_property
+    def limit_rad(self) -> FloatArray:
+        """Lowest and highest value of each angle: (segment, 3, 2), infinite where there is none.
+
+        Where only others of a segment are limited, the second is held to a quarter turn either
+        way: (a, b, c) and (a + pi, pi - b, c + pi) are the same turns; that tells which is meant.
+        """
+        limits = np.empty((len(self.rows), 3, 2))
+        limits[..., 0], limits[..., 1] = -np.inf, np.inf
+        for s, row in enumerate(self.rows):
+            for i, name in enumerate(row.angles):
+                if name in row.limits_deg:
+                    limits[s, i] = np.radians(row.limits_deg[name])
+            if row.limits_deg and row.angles[1] not in row.limits_deg:
+                limits[s, 1] = -np.pi / 2, np.pi / 2
+        return limits
+
+
+def define(skeleton: Skeleton, preset: str | Path | AnglePreset = AUTO) -> Definition:
+    """Lay a preset onto a skeleton.
+
+    Parameters
+    ----------
+    skeleton : Skeleton
+    preset : str, path or AnglePreset
+        ``"auto"`` takes the preset whose bones are exactly the skeleton's, else ``"general"``.
+
+    Raises
+    ------
+    ConfigError
+        There is no such preset, or it does not fit the skeleton; lists everything that is wrong.
+    """
+    if preset == AUTO:
+        return _auto(skeleton)
+    if not isinstance(preset, AnglePreset):
+        preset = load_angle_preset(preset)
+    if not preset.body and not preset.bone:
+        preset = _general(skeleton, preset)
+    return _Laid(skeleton, preset).definition()
+
+
+def _auto(skeleton: Skeleton) -> Definition:
+    joints = {skeleton.joints[child] for _, child in skeleton.bones}
+    for name in list_presets("angles"):
+        preset = load_angle_preset(name)
+        if {row.joint for row in preset.bone} == joints and not _Laid(skeleton, preset).faults:
+            return define(skeleton, preset)
+    return define(skeleton, GENERAL)
+
+
+def _general(skeleton: Skeleton, preset: AnglePreset) -> AnglePreset:
+    """Rows for any skeleton: a body at every root that has bones, and every bone by itself."""
+    children: dict[int, list[str]] = {}
+    for parent, child in skeleton.bones:
+        children.setdefault(parent, []).append(skeleton.joints[child])
+    roots = [i for i, parent in enumerate(skeleton.parents) if parent < 0 and i in children]
+    bodies = [BodyRow(name=skeleton.joints[i], bones=children[i]) for i in roots]
+    bones = [
+        BoneRow(
+            joint=skeleton.joints[child],
+            parent=skeleton.joints[parent],
+            twist="children" if len(children.get(child, ())) > 1 else "parent",
+        )
+        for parent, child in skeleton.bones
+    ]
+    return preset.model_copy(update={"body": tuple(bodies), "bone": tuple(bones)})
+
+
+class _Laid:
+    """The rows of a preset by the skeleton's bones, with everything that does not fit."""
+
+    def __init__(self, skeleton: Skeleton, preset: AnglePreset) -> None:
+        self.skeleton, self.preset = skeleton, preset
+        self.faults: list[str] = []
+        self.joints = [skeleton.joints[child] for _, child in skeleton.bones]
+        self.bone_of = {joint: k for k, joint in enumerate(self.joints)}
+        self.body_of: dict[str, str] = {}
+        given = {row.joint: row for row in preset.bone}
+        for name in (*given, *(bone for body in preset.body for bone in body.bones)):
+            if name not in self.bone_of:
+                hint = suggest(name, self.joints)
+                self.faults.append(f"no bone of {skeleton.name!r} ends at {name!r}; {hint}")
+        for body in preset.body:
+            for bone in body.bones:
+                if bone in self.body_of:
+                    self.faults.append(f"{bone!r} belongs to two bodies")
+                self.body_of[bone] = body.name
+        rows = [given.get(joint) or BoneRow(joint=joint) for joint in self.joints]
+        self.rows: list[SegmentRow] = [*preset.body, *rows]
+        self.names = [body.name for body in preset.body] + self.joints
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            self.faults.append(f"two segments are called {', '.join(map(repr, twice))}")
+        self.rest = np.array(
+            [
+                skeleton.rest_direction[child] if row.rest is None else row.rest
+                for row, (_, child) in zip(rows, skeleton.bones, strict=True)
+            ],
+            dtype=np.float64,
+        ).reshape(-1, 3)
+        size = np.linalg.norm(self.rest, axis=1)
+        for joint in np.array(self.joints)[~(size > 1e-9)]:
+            self.faults.append(f"{joint}: rest has length zero")
+        self.rest /= np.where(size > 1e-9, size, 1.0)[:, None]
+        if not self.faults:
+            self.parents = [self._parent(s) for s in range(len(self.names))]
+            self._check_loops()
+            self.below = [
+                tuple(k for k, (parent, _) in enumerate(skeleton.bones) if parent == child)
+                for _, child in skeleton.bones
+            ]
+            self.hinged = [self._hinged(k) for k in range(len(self.joints))]
+            self._check_rows()
+
+    def definition(self) -> Definition:
+        if self.faults:
+            raise ConfigError(
+                f"the angles preset {self.preset.name!r} does not fit the skeleton "
+                f"{self.skeleton.name!r}",
+                faults=self.faults,
+            )
+        return Definition(
+            preset=self.preset,
+            skeleton=self.skeleton,
+            rows=tuple(self.rows),
+            segments=tuple(self.names),
+            parents=tuple(self.parents),
+            members=tuple(
+                tuple(self.bone_of[bone] for bone in body.bones) for body in self.preset.body
+            ),
+            rest=self.rest,
+            hinged=tuple(self.hinged),
+            below=tuple(self.below),
+        )
+
+    def _parent(self, segment: int) -> int:
+        name = self.rows[segment].parent
+        if name is None:
+            bone = segment - len(self.preset.body)
+            if bone < 0:
+                return -1
+            joint = self.skeleton.joints[self.skeleton.bones[bone][0]]
+            name = self.body_of.get(self.joints[bone], joint)
+            if name not in self.names:
+                return -1
+        if name not in self.names:
+            self.faults.append(
+                f"{self.names[segment]}: no segment {name!r}; {suggest(name, self.names)}"
+            )
+            return -1
+        return self.names.index(name)
+
+    def _check_loops(self) -> None:
+        for segment, name in enumerate(self.names):
+            seen, up = {segment}, self.parents[segment]
+            while up >= 0 and up not in seen:
+                seen.add(up)
+                up = self.parents[up]
+            if up >= 0:
+                self.faults.append(f"{name}: the parents go round in a circle")
+
+    def _hinged(self, bone: int) -> int:
+        """The bone that bends about this one's hinge."""
+        row = self.rows[len(self.preset.body) + bone]
+        if not isinstance(row, BoneRow) or row.twist != "hinge":
+            return -1
+        own = len(self.preset.body) + bone
+        bends = [k for k in self.below[bone] if self.parents[len(self.preset.body) + k] == own]
+        if len(bends) != 1:
+            self.faults.append(
+                f"{self.joints[bone]}: a hinge needs one bone after it that is relative to it, "
+                f"found {len(bends)}"
+            )
+            return -1
+        if row.axis is None:
+            self.faults.append(f"{self.joints[bone]}: a hinge needs its axis")
+            return -1
+        first = self.rows[len(self.preset.body) + bends[0]].sequence[0]
+        if first != row.axis:
+            self.faults.append(
+                f"{self.joints[bends[0]]}: its first turn is about {first}, expected the axis of "
+                f"the hinge, {row.axis}"
+            )
+        for k in (bone, bends[0]):
+            if abs(self.rest[k] @ axis_vector(row.axis)) > 1e-6:
+                self.faults.append(
+                    f"{self.joints[k]}: its rest direction is not at right angles to the hinge's "
+                    f"axis {row.axis}"
+                )
+        return bends[0]
+
+    def _check_rows(self) -> None:
+        labels = [row.label or name for row, name in zip(self.rows, self.names, strict=True)]
+        twice = sorted({label for label in labels if labels.count(label) > 1})
+        if twice:
+            self.faults.append(f"two segments have the label {', '.join(map(repr, twice))}")
+        for segment, (name, row) in enumerate(zip(self.names, self.rows, strict=True)):
+            unknown = [angle for angle in row.limits_deg if angle not in row.angles]
+            if unknown:
+                self.faults.append(
+                    f"{name}: limits for {', '.join(map(repr, unknown))}, expected some of "
+                    f"{', '.join(map(repr, row.angles))}"
+                )
+            if row.limits_deg and isinstance(row, BoneRow):
+                self._check_limited(segment, row)
+
+    def _check_limited(self, segment: int, row: BoneRow) -> None:
+        """Limits only where the turns follow from the joints of the limb alone."""
+        bone = segment - len(self.preset.body)
+        parent = self.rows[self.parents[segment]] if self.parents[segment] >= 0 else None
+        third = _basis(row, self.rest[bone])[:, "xyz".index(row.sequence[2][1])]
+        names = [angle for angle in row.angles if angle in row.limits_deg]
+        if row.joint in self.body_of:
+            self.faults.append(f"{row.joint}: no limits for bones of a body; limit the body")
+        elif row.twist == "children" or (
+            isinstance(parent, BoneRow) and parent.twist == "children"
+        ):
+            self.faults.append(f"{row.joint}: no limits at bones whose twist 'children' tell")
+        elif bone in self.hinged:
+            if names != [row.angles[0]]:
+                self.faults.append(f"{row.joint}: after a hinge only {row.angles[0]!r} has limits")
+        elif abs(third @ self.rest[bone]) < 1 - 1e-9:
+            self.faults.append(
+                f"{row.joint}: for limits the last axis, {row.sequence[2]}, must lie along the bone"
+            )
+        elif row.twist == "parent" and row.angles[2] in row.limits_deg:
+            self.faults.append(f"{row.joint}: nothing shows {row.angles[2]!r}; no limits for it")
+
+
+def _basis(row: SegmentRow, rest: FloatArray) -> FloatArray:
+    """Axes of a bone's segment in the zero pose, as columns (3, 3)."""
+    if not isinstance(row, BoneRow) or row.along is None:
+        return np.eye(3)
+    return _swing(axis_vector(row.along), rest)
+
+
+def _swing(start: FloatArray, end: FloatArray) -> FloatArray:
+    """Smallest rotation (3, 3) that turns one unit vector into another, not its opposite."""
+    cross = np.cross(start, end)
+    K = np.array([[0, -cross[2], cross[1]], [cross[2], 0, -cross[0]], [-cross[1], cross[0], 0]])
+    return np.asarray(np.eye(3) + K + K @ K / (1 + start @ end))
