@@ -14,7 +14,7 @@ from fitpipe.angles.jacobian import (
 from fitpipe.angles.joint import Effector, Joint
 from fitpipe.angles.limited import load_limit_kernels
 from fitpipe.angles.newton import objective_derivatives
-from fitpipe.angles.of_fit import AnglesOfFit, angles_of_fit
+from fitpipe.angles.of_fit import AnglesOfBlock, AnglesOfFit, Window
 from fitpipe.angles.pinv import pinv_step
 from fitpipe.angles.pose import pose_skeleton
 from fitpipe.angles.problem import IkWarning
@@ -26,6 +26,7 @@ from fitpipe.angles.two_bone import TwoBone, two_bone
 
 __all__ = [
     "SOLVERS",
+    "AnglesOfBlock",
     "AnglesOfFit",
     "Chain",
     "Definition",
@@ -37,7 +38,7 @@ __all__ = [
     "Placed",
     "Range",
     "TwoBone",
-    "angles_of_fit",
+    "Window",
     "condition_number",
     "define",
     "determinant",

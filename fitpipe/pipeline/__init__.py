@@ -214,16 +214,33 @@ def _joined(blocks: Iterator[Fit], n_frames: int) -> Fit:
         for _ in blocks:  # lets it come to its end
             pass
         return first
-    arrays: dict[str, Any] = {
-        name: np.empty((n_frames, *array.shape[1:]), array.dtype)
-        for name, array in first.per_frame.items()
-    }
-    done = 0
+    whole = _PerFrame(first.per_frame, n_frames)
+    angles = None if first.angles is None else _PerFrame(first.angles.per_frame, n_frames)
     for block in chain([first], blocks):
-        for name, array in arrays.items():
-            array[done : done + block.n_frames] = block.per_frame[name]
-        done += block.n_frames
-    return replace(first, **arrays)
+        whole.add(block.per_frame)
+        if angles and block.angles:
+            angles.add(block.angles.per_frame)
+    turned = None
+    if angles and first.angles:
+        turned = replace(first.angles, **angles.arrays)
+    return replace(first, **whole.arrays, angles=turned)
+
+
+class _PerFrame:
+    """Arrays along time, filled from the first frame to the last."""
+
+    def __init__(self, like: Mapping[str, npt.NDArray[Any]], n_frames: int) -> None:
+        self.arrays: dict[str, Any] = {
+            name: np.empty((n_frames, *array.shape[1:]), array.dtype)
+            for name, array in like.items()
+        }
+        self._n_done = 0
+
+    def add(self, part: Mapping[str, npt.NDArray[Any]]) -> None:
+        end = self._n_done + len(next(iter(part.values())))
+        for name, array in self.arrays.items():
+            array[self._n_done : end] = part[name]
+        self._n_done = end
 
 
 def load_kernels(config: FitConfig) -> None:

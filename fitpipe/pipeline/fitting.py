@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fitpipe import calibrate, solve
-from fitpipe.angles import angles_of_fit
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray
 from fitpipe.config import FitConfig
 from fitpipe.errors import RecordError, SolveError
@@ -21,6 +20,7 @@ from fitpipe.pipeline import stretches
 from fitpipe.pipeline.ahead import one_ahead
 from fitpipe.pipeline.source import Source, Timed
 from fitpipe.pipeline.stretches import AnyTake
+from fitpipe.pipeline.turned import Fitted, Turned
 from fitpipe.provenance import given_as_text, provenance_of
 from fitpipe.records import (
     Calibration,
@@ -29,7 +29,6 @@ from fitpipe.records import (
     Fit,
     FrameStatus,
     Skeleton,
-    SkeletonAngles,
     Take,
 )
 from fitpipe.records.long_take import joined
@@ -84,9 +83,6 @@ class Fitting:
         self.time_s = takes[0].time_s
         most = settings.calibrate.sample_frames
         self._blocks = stretches.blocks(len(self.time_s), most)
-        if settings.angles.compute or settings.angles.limits:
-            # angles run on over time: which turn comes next depends on all before
-            self._blocks = [(0, len(self.time_s))]
         self._in_threads = settings.solve.threads != 1 and len(self._blocks) > 1
         self._log: list[Finding] = []  # of the calibration
         self._flips: BoolArray | None = None
@@ -156,29 +152,20 @@ class Fitting:
             robust_scale_m=self.settings.weights.robust_scale_m,
             robust_steps=self.settings.weights.robust_steps,
         )
+        lengths = self.calibration.bone_lengths.length_m
+        turned = Turned(self.skeleton, lengths, self.settings, self.n_frames)
         provenance = provenance_of([source.take for source in self.sources], self.settings)
         provenance |= {"given": self._given_text}
         is_seen = np.zeros(self.skeleton.n_joints, np.bool_)
         n_contradictory = 0
-        about_angles: tuple[Finding, ...] = ()
-        needed = [fitter.needs(*block) for block in self._blocks]
-        work = (partial(self.see, *frames) for frames in needed)
-        ahead = one_ahead(work, is_on=self._in_threads)
-        for (begin, end), (low, _), seen in zip(self._blocks, needed, ahead, strict=True):
-            for source, timed in zip(self.sources, seen.timed, strict=True):
-                source.count_doubts(begin, end, timed)
-            stretch = solve.Stretch(low, seen.observation_m, seen.weight)
-            frames, weight, _ = fitter.fit(stretch, begin, end, progress)
-            own = stretch.frames(begin, end)
-            frames, angles, about_angles = self._turned(frames, own.observation_m, weight)
-            is_seen |= (own.weight > 0).any(axis=(0, 1))
+        for block in turned.blocks(self._fitted(fitter, is_seen, progress)):
+            frames = block.frames
             n_contradictory += int((frames.frame_status == FrameStatus.COMPROMISE).sum())
-            lengths = self.calibration.bone_lengths.length_m
             yield Fit(
                 name=self.name,
                 skeleton=self.skeleton,
                 sources=self.names,
-                time_s=self.time_s[begin:end],
+                time_s=self.time_s[block.begin : block.end],
                 position=frames.position,
                 status=frames.status,
                 frame_status=frames.frame_status,
@@ -189,22 +176,38 @@ class Fitting:
                     frames.position, self.skeleton.links, lengths
                 ),
                 multiplier=frames.multiplier,
-                weight=weight,
-                doubt=seen.doubt[begin - low : end - low],
+                weight=block.weight,
+                doubt=block.doubt,
                 noise=self.noise_m,
-                residual=solve.residuals(frames.position, own.observation_m),
-                disagreement=solve.disagreement(own.observation_m),
-                observation=own.observation_m.astype(np.float32),
+                residual=solve.residuals(frames.position, block.observation_m),
+                disagreement=solve.disagreement(block.observation_m),
+                observation=block.observation_m.astype(np.float32),
                 calibration=self.calibration,
                 provenance=provenance,
-                angles=angles,
+                angles=block.angles,
             )
         self._at_last = (
             *solve.never_seen(is_seen, self.skeleton),
             *fitter.findings(),
             *solve.contradictions(n_contradictory),
-            *about_angles,
+            *turned.findings(),
         )
+
+    def _fitted(
+        self, fitter: solve.Fitter, is_seen: BoolArray, progress: Progress | None
+    ) -> Iterator[Fitted]:
+        """The blocks without their angles; notes in ``is_seen`` (joint,) which joints were."""
+        needed = [fitter.needs(*block) for block in self._blocks]
+        work = (partial(self.see, *frames) for frames in needed)
+        ahead = one_ahead(work, is_on=self._in_threads)
+        for (begin, end), (low, _), seen in zip(self._blocks, needed, ahead, strict=True):
+            for source, timed in zip(self.sources, seen.timed, strict=True):
+                source.count_doubts(begin, end, timed)
+            stretch = solve.Stretch(low, seen.observation_m, seen.weight)
+            frames, weight, _ = fitter.fit(stretch, begin, end, progress)
+            own = slice(begin - low, end - low)
+            is_seen |= (seen.weight[own] > 0).any(axis=(0, 1))
+            yield Fitted(begin, frames, weight, seen.doubt[own], seen.observation_m[own])
 
     @property
     def log(self) -> tuple[Finding, ...]:
@@ -213,34 +216,6 @@ class Fitting:
         log += self._of_clocks
         log += self._named(lambda source: source.findings())
         return (*log, *self._log, *self._at_last)
-
-    def _turned(
-        self, frames: solve.FrameFits, observation_m: FloatArray, weight: FloatArray
-    ) -> tuple[solve.FrameFits, SkeletonAngles | None, tuple[Finding, ...]]:
-        """The joint angles, if asked for, and the frames as they are held to their limits."""
-        settings = self.settings
-        if not (settings.angles.compute or settings.angles.limits):
-            return frames, None, ()
-        problem = solve.pose_problem(observation_m, weight, self.skeleton)
-        target, stiffness = problem.target, problem.stiffness
-        if settings.solve.temporal != "none":
-            # the motion is smooth: the nearest pose to it, not to the noise of the frame
-            known = np.isfinite(frames.position[..., 0])
-            target = np.where(known[..., None], frames.position, 0.0)
-            stiffness = known * np.maximum(stiffness, stiffness[stiffness > 0].min())
-        found = angles_of_fit(
-            frames.position,
-            self.skeleton,
-            self.calibration.bone_lengths.length_m,
-            settings.angles,
-            target_m=target,
-            stiffness=stiffness,
-        )
-        if found.is_refitted.any():
-            frames = solve.refitted(
-                frames, problem, found.position_m, found.is_refitted, found.is_converged
-            )
-        return frames, found.angles if settings.angles.compute else None, found.findings
 
     def _observe(self, begin: int, end: int) -> solve.Stretch:
         seen = self.see(begin, end)

@@ -173,8 +173,9 @@ class Fit:
 
     @property
     def per_frame(self) -> dict[str, NDArray[Any]]:
-        """The arrays whose first axis is time, by name."""
-        return {name: getattr(self, name) for name in _PER_FRAME}
+        """The arrays whose first axis is time, by name; without those of ``angles``."""
+        found = {name: getattr(self, name) for name in _PER_FRAME}
+        return found if self.observation is None else {**found, "observation": self.observation}
 
     @property
     def bone_length(self) -> FloatArray:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
 from fitpipe.records.checks import Faults
@@ -15,6 +16,11 @@ from fitpipe.records.skeleton import Skeleton
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# the arrays along time
+_PER_FRAME = (
+    "anchor_position_m", "world_wxyz", "euler_rad", "is_gimbal", "twist_status", "limit_status",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +58,7 @@ class SkeletonAngles:
         NaN for a bone that binds nothing.
     anchor : tuple of int
         Joints placed by their own position: the roots first, then those that in some frame have
-        one while their parent has none.
+        one while their parent has none; every joint where the frames were made block by block.
     anchor_position_m : ndarray, shape (time, anchor, 3), metres
         NaN in frames in which the bone to the parent places the joint.
     world_wxyz : ndarray, shape (time, segment, 4)
@@ -67,6 +73,8 @@ class SkeletonAngles:
         Lowest and highest value of each turn; infinite where there is no limit.
     limit_status : ndarray of uint8, shape (time, segment)
         LimitStatus.
+    local_before_wxyz : ndarray, shape (segment, 4), optional
+        ``local_wxyz`` in the frames before these, whose signs run on; NaN where there is none.
 
     Raises
     ------
@@ -92,6 +100,7 @@ class SkeletonAngles:
     twist_status: ByteArray
     limit_rad: FloatArray
     limit_status: ByteArray
+    local_before_wxyz: FloatArray | None = None
 
     def __post_init__(self) -> None:
         faults = Faults("skeleton angles")
@@ -125,6 +134,11 @@ class SkeletonAngles:
         return len(self.world_wxyz)
 
     @property
+    def per_frame(self) -> dict[str, NDArray[Any]]:
+        """The arrays whose first axis is time, by name."""
+        return {name: getattr(self, name) for name in _PER_FRAME}
+
+    @property
     def n_bodies(self) -> int:
         """Number of body frames; bone k is segment ``n_bodies + k``."""
         return len(self.segments) - self.skeleton.n_bones
@@ -151,6 +165,9 @@ class SkeletonAngles:
                 local[:, segment] = _relative(self.world_wxyz[:, up], self.world_wxyz[:, segment])
             own = np.ascontiguousarray(local[:, segment])
             continue_quaternions(own)
+            if self.local_before_wxyz is not None:
+                known = np.flatnonzero(~np.isnan(own[:, 0]))[:1]
+                own *= np.where(own[known] @ self.local_before_wxyz[segment] < 0, -1.0, 1.0)
             local[:, segment] = own
         return frozen(local)
 
