@@ -94,6 +94,22 @@ class OutputError(FitpipeError):
     """A result that cannot be written, or a file that is not a whole fit."""
 
 
+class BatchError(FitpipeError):
+    """A run over many takes that cannot start or go on."""
+
+
+class FolderInUseError(BatchError):
+    """Another run writes into the same folder."""
+
+
+class WorkerLostError(BatchError):
+    """The process that fitted a take ended: it crashed, was killed, or ran out of memory."""
+
+
+class TakeTimeoutError(BatchError):
+    """A take was not fitted in the time it was given."""
+
+
 class MissingExtraError(FitpipeError):
     """A feature that needs an optional dependency."""
 

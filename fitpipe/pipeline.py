@@ -15,7 +15,14 @@ import numpy.typing as npt
 from fitpipe import calibrate, solve
 from fitpipe.angles import angles_of_fit, load_limit_kernels
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray
-from fitpipe.config import AnglesConfig, CalibrateConfig, FitConfig, config_text, make_config
+from fitpipe.config import (
+    AnglesConfig,
+    CalibrateConfig,
+    FitConfig,
+    config_sha256,
+    config_text,
+    make_config,
+)
 from fitpipe.errors import RecordError
 from fitpipe.mapping import MarkerSet, map_take
 from fitpipe.records import (
@@ -135,7 +142,8 @@ def fit(
         residual=solve.residuals(frames.position, posed.observation_m),
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
-        provenance=_provenance([*takes, *([] if static is None else [static])], settings),
+        provenance=_provenance(takes, settings)
+        | {"given": _given(skeleton, markerset, subject, static, bone_length_m, weight)},
         log=(*posed.log, *noticed, *_contradictions(frames.frame_status), *about_angles),
         angles=angles,
     )
@@ -206,8 +214,12 @@ def pose(
 
     weights = solve.weights(timed, weight)
     noise = [calibrate.noise_m(take) for take, _ in judged]
-    weights = weights * calibrate.noise_weights(noise, settings.weights)
+    course = [calibrate.noise_course(take, bones, clock) for take, _ in judged]
     observation = solve.registered(timed, calibration)
+    slow_m = calibrate.slow_error_m(observation, noise)
+    weights = weights * calibrate.noise_weights(
+        noise, settings.weights, course=course, slow_m=slow_m
+    )
     if settings.weights.flips and len(takes) > 1:
         as_seen = _onto_clock(mapped, clock, settings.calibrate)
         as_seen_m = solve.registered(as_seen, calibration)
@@ -413,10 +425,38 @@ def _flips(flipped: BoolArray, takes: Sequence[Take]) -> list[Finding]:
     return findings
 
 
+def _given(
+    skeleton: object,
+    markerset: object,
+    subject: object,
+    static: Take | None,
+    bone_length_m: object,
+    weight: object,
+) -> dict[str, str]:
+    """What the caller gave beside takes and config; text as it is, else only its type."""
+    given = {
+        "skeleton": skeleton,
+        "markerset": markerset,
+        "subject": subject,
+        "static": static and (static.origin.path or static),
+        "bone_length_m": bone_length_m,
+        "weight": weight,
+    }
+    return {
+        name: str(value) if isinstance(value, str | Path) else f"<{type(value).__name__}>"
+        for name, value in given.items()
+        if value is not None
+    }
+
+
 def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
     """What it takes to make the fit again."""
+    text = config_text(settings)
     return {
-        "config": config_text(settings),
+        "config": text,
+        "config_sha256": config_sha256(text),
+        "command": "",  # a command line tells its own
+        "seed": None,  # nothing in a fit is drawn at random
         "inputs": [
             {
                 "source": take.source,
@@ -424,6 +464,7 @@ def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
                 "sha256": take.origin.sha256,
                 "format": take.origin.format,
                 "unit": take.origin.unit,
+                "asked": dict(take.origin.asked),
                 "up": take.origin.up,
                 "metadata": dict(take.origin.metadata),
             }

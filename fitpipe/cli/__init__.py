@@ -12,6 +12,7 @@ from fitpipe.cli.angles import angles
 from fitpipe.cli.calibrate import calibrate
 from fitpipe.cli.compare import compare
 from fitpipe.cli.compare_solvers import compare_solvers
+from fitpipe.cli.config import app as config
 from fitpipe.cli.demo import demo
 from fitpipe.cli.export import export
 from fitpipe.cli.fit import fit
@@ -19,6 +20,7 @@ from fitpipe.cli.inspect import inspect
 from fitpipe.cli.report import report
 from fitpipe.cli.run import run
 from fitpipe.cli.simulate import simulate
+from fitpipe.cli.verify import verify
 from fitpipe.errors import FitpipeError
 
 app = typer.Typer(
@@ -54,6 +56,7 @@ COMMANDS = (
     inspect,
     fit,
     run,
+    verify,
     calibrate,
     compare,
     angles,
@@ -64,6 +67,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(config, name="config")
 
 
 def main() -> None:

@@ -75,16 +75,16 @@ def _demo_problems(
     n_frames: int, given: dict[str, Any]
 ) -> Iterator[tuple[Problem, FloatArray | None]]:
     """The demo's takes and what is true of them."""
-    from fitpipe.batch import find_takes, read_sources
+    from fitpipe.batch import make_plan, read_sources
     from fitpipe.cli.demo import home
     from fitpipe.config import load_run_config
     from fitpipe.io import read_take
 
     path = home() / "configs" / "demo.toml"
     config = load_run_config(path, given)
-    for files in find_takes(config.takes.pattern, path.parent):
-        true = read_take(home() / "data" / "truth" / f"{files.name}.csv")
-        yield _posed(read_sources(files, config.takes), true, n_frames, config.fit_config())
+    for job in make_plan(config).runs[0].jobs:
+        true = read_take(home() / "data" / "truth" / f"{job.name}.csv")
+        yield _posed(read_sources(job), true, n_frames, job.fit)
 
 
 def _posed(

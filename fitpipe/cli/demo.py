@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from fitpipe.arrays import FloatArray
-    from fitpipe.config import RunConfig
+    from fitpipe.batch import TakeJob
     from fitpipe.records import Fit
 
 DEFAULT_FOLDER = Path("results") / "demo"
@@ -23,6 +24,7 @@ def demo(
     ] = DEFAULT_FOLDER,
 ) -> None:
     """Fit the two demo takes and compare the fits with the true motion."""
+    from fitpipe.batch import make_plan
     from fitpipe.cli.run import print_outcomes, run_takes
     from fitpipe.cli.tables import table
     from fitpipe.config import load_run_config
@@ -33,17 +35,19 @@ def demo(
     config = load_run_config(path, {"output.folder": str(output.absolute())})
     print("Two takes of a simulated person, each seen by two depth sensors. The very first run")
     print("compiles the fit, which takes some seconds; later ones start at once.\n", flush=True)
-    outcomes = run_takes(config, path.parent)
-    print_outcomes(outcomes, output)
-    fits = [load_fit(outcome.output) for outcome in outcomes if outcome.status == "fitted"]
-    if fits:
+    plan = make_plan(config, command=shlex.join(["fitpipe", *sys.argv[1:]]))
+    ended = run_takes(plan, config.batch)
+    print_outcomes(plan, ended)
+    done = {one.outcome.take for one in ended if one.outcome.status == "fitted"}
+    jobs = [job for job in plan.runs[0].jobs if job.name in done]
+    if jobs:
         print(
             "\nAgainst the true motion (error: mean distance to the true joints; bones: how far\n"
             "the length of a bone strays from its median, rms):\n"
         )
-        rows = [row for fit in fits for row in _truth_rows(fit, config, path.parent, folder)]
+        rows = [row for job in jobs for row in _truth_rows(job, load_fit(job.output), folder)]
         print(table(["take", "error", "bones", "joints given"], rows))
-    if len(fits) < len(outcomes):
+    if len(jobs) < len(ended):
         sys.exit(1)
 
 
@@ -56,18 +60,17 @@ def home() -> Path:
     return inside if inside.is_dir() else package.parent
 
 
-def _truth_rows(fit: Fit, config: RunConfig, base: Path, folder: Path) -> Iterator[list[str]]:
+def _truth_rows(job: TakeJob, fit: Fit, folder: Path) -> Iterator[list[str]]:
     """Error and bone steadiness of each sensor, of their mean and of the fit."""
     import numpy as np
 
-    from fitpipe.batch import find_takes, read_sources
+    from fitpipe.batch import read_sources
     from fitpipe.cli.tables import mm
     from fitpipe.io import read_take
     from fitpipe.solve import pose_problem, registered, weights
 
     truth = read_take(folder / "data" / "truth" / f"{fit.name}.csv").position_m
-    (files,) = (f for f in find_takes(config.takes.pattern, base) if f.name == fit.name)
-    takes = read_sources(files, config.takes)
+    takes = read_sources(job)
     observation = registered(takes, fit.calibration)
     mean = pose_problem(observation, weights(takes, None), fit.skeleton).target
     mean = np.where(fit.weight.sum(axis=1)[..., None] > 0, mean, np.nan)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,37 +44,46 @@ def fit(
     settings: Settings = None,
 ) -> None:
     """Fit rigid skeletons to one take and write them to an HDF5 file."""
-    from fitpipe import output as results
-    from fitpipe import pipeline
+    from fitpipe.batch import TakeFile, TakeJob, fit_take
     from fitpipe.cli.progress import frame_bar
     from fitpipe.cli.settings import parse_settings
-    from fitpipe.cli.sources import read_sources, read_static
     from fitpipe.cli.tables import mm
     from fitpipe.config import FitConfig, make_config, with_settings
+    from fitpipe.output import check_writable
 
-    config = make_config(FitConfig, with_settings({}, parse_settings(settings)))
-    results.check_writable(output.parent)
+    given = parse_settings(settings) | ({"skeleton.preset": skeleton} if skeleton else {})
+    config = make_config(FitConfig, with_settings({}, given))
+    check_writable(output.parent)
     options: dict[str, Any] = {
-        "body": body, "units": units, "up": up, "rate_hz": rate_hz, "keep_zeros": keep_zeros,
-    }  # fmt: skip
-    takes = read_sources(files, **options)
+        "body": body,
+        "units": units,
+        "up": up,
+        "rate_hz": rate_hz,
+        "keep_zeros": keep_zeros or None,
+    }
+    names = Counter(path.name for path in files)
+    job = TakeJob(
+        name=output.stem,
+        files=tuple(
+            # by its path where two would have the same name (a/x.csv and b/x.csv)
+            TakeFile(source=str(path) if names[path.name] > 1 else "", path=str(path), **options)
+            for path in files
+        ),
+        subject=subject,
+        markerset=markerset,
+        static=None if static is None else str(static),
+        fit=config,
+        output=str(output),
+        command=shlex.join(["fitpipe", *sys.argv[1:]]),
+    )
     with frame_bar(config) as bar:
-        result = pipeline.fit(
-            takes,
-            skeleton=skeleton,
-            markerset=markerset,
-            subject=subject,
-            static=read_static(static, **options),
-            config=config,
-            name=output.stem,
-            progress=bar(output.stem),
-        )
+        result = fit_take(job, progress=bar(output.stem))
     result.save(output)
     for finding in result.log:
         print(f"{finding.severity}: {finding}")
     print(
         f"{output}: {int(result.is_fitted.sum())} of {result.n_frames} frames fitted, "
-        f"{int(result.is_certified.sum())} certified, {len(takes)} sources, "
+        f"{int(result.is_certified.sum())} certified, {len(result.sources)} sources, "
         f"rms {mm(result.rms_start_m)} before, {mm(result.rms_m)} after, "
         f"worst bone error {result.worst_bone_m:.1e} m"
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
+from fitpipe.config.toml import toml_value
 from fitpipe.errors import ConfigError
 
 
@@ -24,8 +24,5 @@ def parse_settings(texts: Sequence[str] | None) -> dict[str, Any]:
             raise ConfigError(
                 f"--set {text!r} is not KEY=VALUE", hint="write --set solve.max_iterations=50"
             )
-        try:
-            settings[key.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            settings[key.strip()] = value.strip()
+        settings[key.strip()] = toml_value(value)
     return settings

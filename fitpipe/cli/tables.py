@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their longest cell; the first to the left, the others to the right."""
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)
+) -> str:
+    """Columns as wide as their longest cell; those of ``left`` to the left, others to the right."""
     lines = [list(headings), *(list(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
     text = []
     for line in lines:
         cells = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
-        cells[0] = line[0].ljust(widths[0])
+        for i in left:
+            cells[i] = line[i].ljust(widths[i])
         text.append("  ".join(cells).rstrip())
     text.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(text)

@@ -67,31 +67,6 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class TakesConfig(Section):
-    """Which files are takes, and how they are to be read."""
-
-    pattern: str = Field(
-        description="Files, as a path with named fields: 'takes/{take}_{source}.csv'. Files that "
-        "differ only in {source} belong to one take. Relative to the config file."
-    )
-    units: str | None = Field(None, description="Length unit of the files, if not as they claim.")
-    up: str | None = Field(
-        None, description="Axis that points up in the files ('z'); turned to +Y. Default: as is."
-    )
-    rate_hz: Positive | None = Field(
-        None, description="Frames per second, where it overrides what the files say."
-    )
-    body: str | None = Field(
-        None, description="Which person, where the files hold several. Default: there is one."
-    )
-    subject: str | None = Field(
-        None, description="Whose labels, where files have several subjects ('Anna:LASI')."
-    )
-    markerset: str | None = Field(
-        None, description="Preset or TOML file that leads labels to joints. Default: by name."
-    )
-
-
 class SkeletonConfig(Section):
     """Which joints and bones are fitted."""
 
@@ -129,8 +104,10 @@ class WeightsConfig(Section):
     noise: bool = Field(
         True, description="Weigh sources and joints by the noise measured on the take."
     )
-    noise_floor_m: Positive = Field(
-        0.01, description="Added to the noise (squares): slow errors, which noise does not show."
+    noise_floor_m: Positive | None = Field(
+        None,
+        description="Added to the noise (squares): slow errors, which noise does not show. "
+        "Default: what registered sources lie apart beyond their noise, 0.01 for a single one.",
     )
     swaps: Literal["repair", "report", "off"] = Field(
         "repair", description="What to do where labels of one source change places for a while."
@@ -206,6 +183,7 @@ class SolveConfig(Section):
         description="Weight s of the integral of the squared derivative over time against the sum "
         "of squared distances, in seconds^(2 smoothness_order - 1), for all joints. Default: "
         "chosen for every joint, such that held-out observations are predicted best.",
+        examples=[1e-6],
     )
     smoothness_order: Literal[2, 3] = Field(
         3, description="Which derivative is kept small: 2 = acceleration, 3 = jerk."
@@ -259,7 +237,9 @@ class AnglesConfig(Section):
 class OutputConfig(Section):
     """Where results go."""
 
-    folder: str = Field(description="Folder for the .h5 files. Relative to the config file.")
+    folder: str = Field(
+        description="Folder for the .h5 files. Relative to the config file.", examples=["results"]
+    )
     compression: Annotated[int, Field(ge=0, le=9)] = Field(
         4, description="gzip level of the datasets; 0 writes them plain."
     )
@@ -307,15 +287,3 @@ class FitConfig(Section):
     weights: WeightsConfig = WeightsConfig()
     solve: SolveConfig = SolveConfig()
     angles: AnglesConfig = AnglesConfig()
-
-
-class RunConfig(FitConfig):
-    """A run over many takes: the fit's settings, the takes and the output."""
-
-    takes: TakesConfig
-    output: OutputConfig
-    report: ReportConfig = ReportConfig()
-
-    def fit_config(self) -> FitConfig:
-        """The part that decides the numbers of a fit."""
-        return FitConfig(**{name: getattr(self, name) for name in FitConfig.model_fields})

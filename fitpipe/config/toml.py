@@ -19,16 +19,35 @@ def read_toml(path: Path) -> dict[str, Any]:
         The file is not there, cannot be read, or is not TOML; with the line and, for a backslash
         in double quotes, what to write instead.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError("no such file", path=path) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot be read as UTF-8 text ({error})", path=path) from error
+    text = read_text(path)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _toml_error(path, text, error) from error
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8, without a byte order mark.
+
+    Raises
+    ------
+    ConfigError
+        The file is not there or cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError("no such file", path=path) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read as UTF-8 text ({error})", path=path) from error
+
+
+def toml_value(text: str) -> Any:
+    """A value as TOML writes it, where it can be read so (50, true, [1, 2]), else the text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
 
 
 def _toml_error(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ConfigError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from fitpipe.errors import InputError, suggest
@@ -129,15 +130,19 @@ def read_takes(
     head = read_head(path)
     file_format = find_format(head)
     raws = file_format.read(head, options)
+    is_picked = any(raw.source for raw in raws)
+    told = {"source": source if is_picked else None, "body": body, **asdict(options)}
+    asked = {key: value for key, value in told.items() if value not in (None, False)}
     raws = _named_source(raws, source)
     raws = _pick(path, raws, "source", source)
     raws = _pick(path, raws, "body", body)
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return [
+    takes = [
         to_take(raw, path=path, file_format=file_format.name, sha256=sha256, options=options)
         for raw in raws
     ]
+    return [replace(take, origin=replace(take.origin, asked=asked)) for take in takes]
 
 
 def read_take(

@@ -1,8 +1,9 @@
 """The file of a fit: its schema as data, written whole or not at all, read back with a check."""
 
-from fitpipe.output.atomic import check_writable, write_atomically
+from fitpipe.output.atomic import check_writable, sweep_parts, write_atomically
+from fitpipe.output.checksum import sealed_sha256
 from fitpipe.output.entry import Variable
-from fitpipe.output.read import load_fit
+from fitpipe.output.read import load_fit, load_provenance
 from fitpipe.output.schema import SCHEMA, fit_variables, schema_markdown
 from fitpipe.output.write import save_fit
 
@@ -12,7 +13,10 @@ __all__ = [
     "check_writable",
     "fit_variables",
     "load_fit",
+    "load_provenance",
     "save_fit",
     "schema_markdown",
+    "sealed_sha256",
+    "sweep_parts",
     "write_atomically",
 ]

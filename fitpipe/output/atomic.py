@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import time
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from fitpipe.errors import OutputError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_PART: Final = re.compile(r"\..{1,40}\.[0-9a-f]{12}\.part")
 _REPLACE_WAITS_S: Final = (0.05, 0.1, 0.2, 0.4)
 
 _REASONS: Final[dict[int, tuple[str, str | None]]] = {
@@ -46,9 +53,9 @@ def write_atomically(path: Path, data: bytes) -> None:
                 hint="add a file name such as fit.h5",
             )
         _make_folder(target.parent)
-        part = _part_of(target)
+        part, opened = _new_part(target)
         try:
-            with part.open("xb") as handle:
+            with opened as handle:
                 handle.write(data)
                 handle.flush()
                 os.fsync(handle.fileno())
@@ -58,7 +65,33 @@ def write_atomically(path: Path, data: bytes) -> None:
             raise
         _sync_folder(target.parent)
     except OSError as error:
-        raise _refused(error, path) from error
+        raise refused(error, path) from error
+
+
+def sweep_parts(folder: str | Path) -> list[Path]:
+    """Remove the part files of writers that ended before they were done.
+
+    Every writer holds a lock on its part file, which the system releases when the writer ends in
+    whatever way; a part file that is still locked is left alone. Where there are no such locks
+    (Windows), a file that is open cannot be removed.
+
+    Returns
+    -------
+    list of Path
+        What was removed.
+    """
+    removed = []
+    for part in sorted(Path(folder).glob(".*.part")):
+        if not _PART.fullmatch(part.name):
+            continue
+        try:
+            with part.open("rb") as handle:
+                if _lock(handle.fileno()):
+                    part.unlink()
+                    removed.append(part)
+        except OSError:
+            continue  # gone by now, or in use, or not ours to remove
+    return removed
 
 
 def check_writable(folder: str | Path) -> None:
@@ -76,7 +109,7 @@ def check_writable(folder: str | Path) -> None:
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
-        raise _refused(error, folder) from error
+        raise refused(error, folder) from error
 
 
 def _make_folder(folder: Path) -> None:
@@ -96,6 +129,32 @@ def _make_folder(folder: Path) -> None:
 def _part_of(target: Path) -> Path:
     # the random middle keeps two writers apart; the cut keeps the name within 255 bytes
     return target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
+
+
+def _new_part(target: Path) -> tuple[Path, BinaryIO]:
+    """A new part file, open and locked: see `sweep_parts`."""
+    while True:
+        part = _part_of(target)
+        handle = part.open("xb")
+        if _lock(handle.fileno()) and part.exists():
+            return part, handle
+        handle.close()  # swept away in the moment before it was locked
+        part.unlink(missing_ok=True)
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock of an open file; whether nobody else holds it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            return True  # a network share without locks: one run at a time is up to the user
+        raise
+    return True
 
 
 def _replace(part: Path, target: Path) -> None:
@@ -126,7 +185,8 @@ def _sync_folder(folder: Path) -> None:
             raise
 
 
-def _refused(error: OSError, path: Path) -> OutputError:
+def refused(error: OSError, path: Path) -> OutputError:
+    """The error that tells a user why a file or folder cannot be written."""
     unknown = (error.strerror or str(error), None)
     reason, hint = _REASONS.get(error.errno or 0, unknown)
     return OutputError(f"cannot be written: {reason}", path=path, hint=hint)

@@ -71,15 +71,27 @@ def seal(image: bytes) -> bytes:
 
 def breaks_seal(path: Path) -> bool:
     """Whether a file carries a seal that its bytes do not match."""
+    claimed, found = _sums(path)
+    return claimed is not None and claimed != found
+
+
+def sealed_sha256(path: Path) -> str | None:
+    """SHA-256 of the bytes under a file's seal; None if it has no seal or does not match it."""
+    claimed, found = _sums(path)
+    return found if claimed == found else None
+
+
+def _sums(path: Path) -> tuple[str | None, str]:
+    """The sum that a file's seal claims, None without a seal; and that of the bytes before it."""
     with path.open("rb") as file:
         left = max(0, file.seek(0, os.SEEK_END) - _SEAL_BYTES)
         file.seek(left)
-        found = file.read()
-        if not found.startswith(_SEAL_MARK):
-            return False
+        end = file.read()
+        if not end.startswith(_SEAL_MARK):
+            return None, ""
         file.seek(0)
         digest = hashlib.sha256()
         while left and (block := file.read(min(left, _BLOCK_BYTES))):
             digest.update(block)
             left -= len(block)
-    return found != _SEAL_MARK + digest.hexdigest().encode()
+    return end[len(_SEAL_MARK) :].decode("ascii", "replace"), digest.hexdigest()

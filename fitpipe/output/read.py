@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from fitpipe.errors import OutputError, RecordError, nearest_names
 from fitpipe.output.angle_entries import read_angles
-from fitpipe.output.checksum import breaks_seal, checksum
+from fitpipe.output.checksum import breaks_seal, checksum, sealed_sha256
 from fitpipe.output.entry import Variable
 from fitpipe.output.schema import ENTRIES, SCHEMA, SCHEMA_NAME, SCHEMA_VERSION
 from fitpipe.records import BoneLengths, Calibration, Finding, Fit, Skeleton, SourceTransform
@@ -53,11 +53,34 @@ def load_fit(path: str | Path) -> Fit:
         raise OutputError(f"does not hold a whole fit: {error}", path=path) from error
 
 
-def _open(path: Path) -> h5py.File:
+def load_provenance(path: str | Path) -> dict[str, Any]:
+    """What a file says of its own origin, without reading the fit.
+
+    Raises
+    ------
+    OutputError
+        As `load_fit`, which it stands in for where the file has lost its seal.
+    """
+    path = Path(path)
+    try:
+        is_sealed = sealed_sha256(path) is not None
+    except OSError:
+        is_sealed = False
+    if not is_sealed:
+        return dict(load_fit(path).provenance)
+    with _open(path, is_checked=True) as file:
+        _check_schema(file, path)
+        try:
+            return _provenance(_read_group(file, "provenance"))
+        except _DAMAGE as error:
+            raise _damaged(path, str(error)) from error
+
+
+def _open(path: Path, *, is_checked: bool = False) -> h5py.File:
     try:
         if path.is_dir():
             raise OutputError("is a folder, expected the file of one fit", path=path)
-        if breaks_seal(path):
+        if not is_checked and breaks_seal(path):
             raise _damaged(path, "its bytes are not those that were written")
     except FileNotFoundError as error:
         siblings = sorted(p.name for p in path.parent.glob(f"*{path.suffix}") if p.is_file())
@@ -110,8 +133,22 @@ def _damaged(path: Path, reason: str) -> OutputError:
 def _read_variables(file: h5py.File) -> tuple[Variable, ...]:
     """What the file holds of the schema, and all of its provenance."""
     names = [entry.name for entry in ENTRIES if entry.name in file]
-    names += [f"provenance/{key}" for key in file["provenance"]]
-    return tuple(_read_variable(file[name], name) for name in names)
+    return (*(_read_variable(file[name], name) for name in names), *_read_group(file, "provenance"))
+
+
+def _read_group(file: h5py.File, group: str) -> tuple[Variable, ...]:
+    return tuple(_read_variable(file[group][key], f"{group}/{key}") for key in file[group])
+
+
+def _provenance(variables: Iterable[Variable]) -> dict[str, Any]:
+    """The entries of provenance among the variables, by their names."""
+    return {
+        v.name.removeprefix("provenance/"): (
+            json.loads(v.values.item()) if v.attributes.get("format") == "json" else v.values.item()
+        )
+        for v in variables
+        if v.name.startswith("provenance/")
+    }
 
 
 def _read_variable(dataset: h5py.Dataset, name: str) -> Variable:
@@ -126,12 +163,6 @@ def _fit(name: str, variables: tuple[Variable, ...]) -> Fit:
     # a scalar as itself, not as an array without dimensions
     values: dict[str, Any] = {
         v.name: v.values if v.values.ndim else v.values.item() for v in variables
-    }
-    is_json = {v.name for v in variables if v.attributes.get("format") == "json"}
-    provenance = {
-        name.removeprefix("provenance/"): json.loads(value) if name in is_json else value
-        for name, value in values.items()
-        if name.startswith("provenance/")
     }
     skeleton = _skeleton(values)
     return Fit(
@@ -154,7 +185,7 @@ def _fit(name: str, variables: tuple[Variable, ...]) -> Fit:
         residual=values["residual"],
         disagreement=values["disagreement"],
         calibration=_calibration(values),
-        provenance=provenance,
+        provenance=_provenance(variables),
         log=_log(values),
         angles=read_angles(values, skeleton),
     )

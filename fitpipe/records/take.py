@@ -37,6 +37,8 @@ class Origin:
         Hash of the file's bytes, hexadecimal; empty for a take made from arrays.
     metadata : mapping of str to str
         Whatever else the file says: subject, events, manufacturer.
+    asked : mapping of str to str or float
+        What the reader was told: units, up, rate_hz, body, and which source of several.
     """
 
     path: str = ""
@@ -46,13 +48,15 @@ class Origin:
     rate_claimed_hz: float | None = None
     sha256: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, str | float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
+        object.__setattr__(self, "asked", MappingProxyType(dict(self.asked)))
 
     def __reduce__(self) -> tuple[object, ...]:
         fields = (self.path, self.format, self.unit, self.up, self.rate_claimed_hz, self.sha256)
-        return (Origin, (*fields, dict(self.metadata)))
+        return (Origin, (*fields, dict(self.metadata), dict(self.asked)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,7 +109,8 @@ def test_run_fits_every_take_and_one_bad_take_does_not_stop_the_rest(folder, tmp
     assert rows["empty"]["status"] == "failed"
     assert "empty" in rows["empty"]["error"]
     assert float(rows["walk"]["worst_bone_error_m"]) < 1e-9
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["summary.csv", "walk.h5"]
+    names = sorted(p.name for p in (tmp_path / "out").iterdir())
+    assert names == [".fitpipe", "summary.csv", "summary.jsonl", "walk.h5"]
 
 
 def test_nothing_but_text_goes_to_a_file_even_on_an_old_code_page(folder, tmp_path):
