@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,32 +12,21 @@ import numpy.typing as npt
 
 from fitpipe import calibrate, solve
 from fitpipe.angles import angles_of_fit, load_limit_kernels
-from fitpipe.arrays import BoolArray, ByteArray, FloatArray
-from fitpipe.config import (
-    AnglesConfig,
-    CalibrateConfig,
-    FitConfig,
-    config_sha256,
-    config_text,
-    make_config,
-)
+from fitpipe.arrays import ByteArray, FloatArray
+from fitpipe.config import AnglesConfig, CalibrateConfig, FitConfig, make_config
 from fitpipe.errors import RecordError
 from fitpipe.mapping import MarkerSet, map_take
+from fitpipe.provenance import given_as_text, provenance_of
 from fitpipe.records import (
     BoneLengths,
     Calibration,
     Doubt,
     Finding,
     Fit,
-    FrameStatus,
     Skeleton,
     SkeletonAngles,
     Take,
 )
-
-_NUMERICAL = (
-    "fitpipe", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow", "h5py", "ezc3d",
-)  # fmt: skip
 
 Progress = Callable[[int, int], None]
 
@@ -142,9 +129,9 @@ def fit(
         residual=solve.residuals(frames.position, posed.observation_m),
         disagreement=solve.disagreement(posed.observation_m),
         calibration=posed.calibration,
-        provenance=_provenance(takes, settings)
-        | {"given": _given(skeleton, markerset, subject, static, bone_length_m, weight)},
-        log=(*posed.log, *noticed, *_contradictions(frames.frame_status), *about_angles),
+        provenance=provenance_of(takes, settings)
+        | {"given": given_as_text(skeleton, markerset, subject, static, bone_length_m, weight)},
+        log=(*posed.log, *noticed, *solve.contradictions(frames.frame_status), *about_angles),
         angles=angles,
     )
 
@@ -224,11 +211,11 @@ def pose(
         as_seen = _onto_clock(mapped, clock, settings.calibrate)
         as_seen_m = solve.registered(as_seen, calibration)
         flipped = calibrate.flipped_sources(observation, as_seen_m, clock, bones)
-        log += _flips(flipped, takes)
+        log += calibrate.flip_findings(flipped, takes)
         doubt[flipped] = np.where(weights[flipped] > 0, np.uint8(Doubt.FLIPPED), doubt[flipped])
         weights = np.where(flipped[..., None], 0.0, weights)
     problem = solve.pose_problem(observation, weights, bones)
-    log += _never_seen(weights, bones)
+    log += solve.never_seen(weights, bones)
     noise_m = np.stack(noise)
     return Posed(problem, clock, calibration, weights, doubt, noise_m, observation, tuple(log))
 
@@ -381,96 +368,3 @@ def _turned(
             frames, problem, found.position_m, found.is_refitted, found.is_converged
         )
     return frames, found.angles if settings.angles.compute else None, found.findings
-
-
-def _never_seen(weight: FloatArray, skeleton: Skeleton) -> list[Finding]:
-    """Says which joints no source ever saw."""
-    unseen = ~(weight > 0).any(axis=(0, 1))
-    if not unseen.any():
-        return []
-    names = ", ".join(np.array(skeleton.joints)[unseen])
-    return [Finding(f"never seen by any source: {names}", "absent unless bones hold them", "note")]
-
-
-def _contradictions(frame_status: ByteArray) -> list[Finding]:
-    """Says in how many frames no pose has all the lengths."""
-    n = int((frame_status == FrameStatus.COMPROMISE).sum())
-    if not n:
-        return []
-    return [
-        Finding(
-            f"bones and rigid pairs have lengths that contradict each other in {n} frames",
-            "errors of the lengths kept least in squares",
-            otherwise="give lengths that agree (bone_length_m), or leave the rigid pair out",
-        )
-    ]
-
-
-def _flips(flipped: BoolArray, takes: Sequence[Take]) -> list[Finding]:
-    """Says which sources took the back for the front, and when."""
-    findings = []
-    for take, where in zip(takes, flipped.T, strict=True):
-        edge = np.flatnonzero(np.diff(np.concatenate(([0], where.astype(np.int8), [0]))))
-        ranges = [f"{a}-{b - 1}" for a, b in zip(edge[::2], edge[1::2], strict=True)]
-        if ranges:
-            listed = ", ".join(ranges[:10]) + (", ..." if len(ranges) > 10 else "")
-            findings.append(
-                Finding(
-                    f"source {take.source!r} takes the back for the front in "
-                    f"{np.count_nonzero(where)} frames ({listed})",
-                    "left out there, the other sources are used",
-                    otherwise="weights.flips = false keeps them",
-                )
-            )
-    return findings
-
-
-def _given(
-    skeleton: object,
-    markerset: object,
-    subject: object,
-    static: Take | None,
-    bone_length_m: object,
-    weight: object,
-) -> dict[str, str]:
-    """What the caller gave beside takes and config; text as it is, else only its type."""
-    given = {
-        "skeleton": skeleton,
-        "markerset": markerset,
-        "subject": subject,
-        "static": static and (static.origin.path or static),
-        "bone_length_m": bone_length_m,
-        "weight": weight,
-    }
-    return {
-        name: str(value) if isinstance(value, str | Path) else f"<{type(value).__name__}>"
-        for name, value in given.items()
-        if value is not None
-    }
-
-
-def _provenance(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
-    """What it takes to make the fit again."""
-    text = config_text(settings)
-    return {
-        "config": text,
-        "config_sha256": config_sha256(text),
-        "command": "",  # a command line tells its own
-        "seed": None,  # nothing in a fit is drawn at random
-        "inputs": [
-            {
-                "source": take.source,
-                "path": take.origin.path,
-                "sha256": take.origin.sha256,
-                "format": take.origin.format,
-                "unit": take.origin.unit,
-                "asked": dict(take.origin.asked),
-                "up": take.origin.up,
-                "metadata": dict(take.origin.metadata),
-            }
-            for take in takes
-        ],
-        "versions": {"python": platform.python_version()}
-        | {package: version(package) for package in _NUMERICAL},
-        "platform": f"{platform.system()} {platform.machine()}",
-    }

@@ -90,19 +90,39 @@ class Definition:
         """The body that a bone belongs to, -1 if none."""
         return next((b for b, members in enumerate(self.members) if bone in members), -1)
 
+    def body_between(self, a: int, b: int) -> int | None:
+        """The body whose bones alone join two joints; None if there is none."""
+        bone_of = {child: k for k, (_, child) in enumerate(self.skeleton.bones)}
+
+        def to_root(joint: int) -> set[int]:
+            found = set()
+            while joint in bone_of:
+                found.add(bone_of[joint])
+                joint = self.skeleton.parents[joint]
+            return found
+
+        between = to_root(a) ^ to_root(b)
+        return next((i for i, own in enumerate(self.members) if between <= set(own)), None)
+
     def hinge_of(self, bone: int) -> int:
         """The bone about whose hinge this one bends, -1 if none."""
         return self.hinged.index(bone) if bone in self.hinged else -1
 
     @cached_property
     def limit_rad(self) -> FloatArray:
-        """Lowest and highest value of each angle: (segment, 3, 2), infinite where there is none."""
+        """Lowest and highest value of each angle: (segment, 3, 2), infinite where there is none.
+
+        Where only others of a segment are limited, the second is held to a quarter turn either
+        way: (a, b, c) and (a + pi, pi - b, c + pi) are the same turns; that tells which is meant.
+        """
         limits = np.empty((len(self.rows), 3, 2))
         limits[..., 0], limits[..., 1] = -np.inf, np.inf
         for s, row in enumerate(self.rows):
             for i, name in enumerate(row.angles):
                 if name in row.limits_deg:
                     limits[s, i] = np.radians(row.limits_deg[name])
+            if row.limits_deg and row.angles[1] not in row.limits_deg:
+                limits[s, 1] = -np.pi / 2, np.pi / 2
         return limits
 
 

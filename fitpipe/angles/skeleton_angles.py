@@ -8,7 +8,7 @@ import numpy as np
 
 from fitpipe.angles.body_frames import body_frames
 from fitpipe.angles.definition import AUTO, Definition, define
-from fitpipe.angles.euler import continuous_euler, is_near_lock
+from fitpipe.angles.euler import continuous_euler, is_near_lock, principal_euler
 from fitpipe.angles.limits import limit_status
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
 from fitpipe.config.angle_preset import AnglePreset
@@ -70,12 +70,19 @@ def skeleton_angles(
 
 
 def measure(
-    position_m: FloatArray, definition: Definition, bone_length_m: FloatArray
+    position_m: FloatArray,
+    definition: Definition,
+    bone_length_m: FloatArray,
+    *,
+    is_doubted: BoolArray | None = None,
 ) -> SkeletonAngles:
-    """`skeleton_angles` once the definition and the lengths (bone,) are known."""
+    """`skeleton_angles` once the definition and the lengths (bone,) are known.
+
+    Where ``is_doubted`` (time, bone), a hinge's plane is not believed and its twist carried over.
+    """
     skeleton = definition.skeleton
     n_time, n_segments = len(position_m), len(definition.segments)
-    frames = _Frames(position_m, definition, bone_length_m)
+    frames = _Frames(position_m, definition, bone_length_m, is_doubted)
     world = np.empty((n_time, n_segments, 4))
     euler = np.empty((n_time, n_segments, 3))
     for segment in definition.order.tolist():
@@ -117,7 +124,13 @@ def measure(
 class _Frames:
     """World frames of the segments, made one after the other; kept while others build on them."""
 
-    def __init__(self, position_m: FloatArray, definition: Definition, length_m: FloatArray):
+    def __init__(
+        self,
+        position_m: FloatArray,
+        definition: Definition,
+        length_m: FloatArray,
+        is_doubted: BoolArray | None,
+    ) -> None:
         bones = np.array(definition.skeleton.bones, dtype=np.int64).reshape(-1, 2)
         step = position_m[:, bones[:, 1]] - position_m[:, bones[:, 0]]
         size = np.linalg.norm(step, axis=-1)
@@ -125,6 +138,7 @@ class _Frames:
         self.is_point = size < _POINT_M  # (time, bone)
         self.direction = step / np.where(self.is_point, np.nan, size)[..., None]
         self.is_there = ~np.isnan(size)
+        self.is_doubted = np.zeros(size.shape, np.bool_) if is_doubted is None else is_doubted
         n_time, n_segments = len(position_m), len(definition.segments)
         self.R: dict[int, FloatArray] = {}
         self.children = [definition.parents.count(segment) for segment in range(n_segments)]
@@ -175,18 +189,23 @@ class _Frames:
             frame, seen = self._by_hinge(bone, up, local, there, axis)
         elif kind == "children":
             frame, seen = self._by_children(bone, up, local, there)
+        hinge = self.definition.hinge_of(bone)
+        shared = self.status[:, self.definition.n_bodies + hinge]
         if seen.any():
             carry_frames(local, there, seen, rest, axis, frame)
         else:
-            follow_parent(local, there, rest, self._spare_axis(bone, axis), _MOST_RAD, frame)
+            most = np.full(len(local), _MOST_RAD)
+            if hinge >= 0:
+                # in the plane of the hinge the smallest turn is about its axis
+                axis = axis_vector(str(self.definition.bone_row(hinge).axis))
+                most[shared == TwistStatus.MEASURED] = np.pi
+            follow_parent(local, there, rest, axis, most, frame)
         # a bone of length zero turns with its parent
         point = self.is_there[:, bone] & self.is_point[:, bone]
         frame[point] = np.eye(3)
         self._tell(segment, there | point, seen & there, there & seen.any())
-        hinge = self.definition.hinge_of(bone)
         if hinge >= 0:
             # the plane of a hinge fixes both of its bones
-            shared = self.status[:, self.definition.n_bodies + hinge]
             self.status[there, segment] = np.where(
                 shared[there] == TwistStatus.ABSENT, TwistStatus.TRANSPORTED, shared[there]
             )
@@ -196,13 +215,6 @@ class _Frames:
         status = np.where(told, TwistStatus.CARRIED, TwistStatus.TRANSPORTED)
         status = np.where(seen, TwistStatus.MEASURED, status)
         self.status[:, segment] = np.where(there, status, TwistStatus.ABSENT)
-
-    def _spare_axis(self, bone: int, axis: FloatArray) -> FloatArray:
-        """Axis of half a turn away from the zero pose."""
-        hinge = self.definition.hinge_of(bone)
-        if hinge < 0:
-            return axis
-        return axis_vector(str(self.definition.bone_row(hinge).axis))
 
     def _parent_frames(self, segment: int) -> FloatArray:
         """The parent's frames (time, 3, 3), from the nearest frame where it has one."""
@@ -225,17 +237,31 @@ class _Frames:
         bends = self.definition.hinged[bone]
         normal = np.cross(self.direction[:, bone], self.direction[:, bends])
         bend = np.nan_to_num(np.linalg.norm(normal, axis=-1))
-        seen = there & (bend > self.straight)
+        seen = there & (bend > self.straight) & ~self.is_doubted[:, bone]
         normal = _apply(np.swapaxes(up, -1, -2), normal / np.where(seen, bend, np.nan)[:, None])
-        sign = np.zeros(len(local), np.int8)
-        by_parent = self.definition.bone_row(bone).side == "parent"
         rest = self.definition.rest[bone]
-        choose_sides(local, normal, bend, there, seen, rest, axis, by_parent, sign)
-        normal *= sign[:, None]
         # columns of both triads: (direction, axis, direction x axis)
         now = np.stack([local, normal, np.cross(local, normal)], axis=-1)
         zero = np.stack([rest, axis, np.cross(rest, axis)], axis=-1)
+        twist, most = np.zeros(len(local)), 0.0
+        if self.definition.bone_row(bone).side == "parent":
+            twist, most = self._twist(bone, now @ zero.T)
+        sign = np.zeros(len(local), np.int8)
+        choose_sides(local, normal, bend, there, seen, twist, most, sign)
+        now[..., 1:] *= sign[:, None, None]
         return now @ zero.T, seen
+
+    def _twist(self, bone: int, frame: FloatArray) -> tuple[FloatArray, float]:
+        """How far a limb is turned about itself from the middle of its range; the range's half."""
+        segment = self.definition.n_bodies + bone
+        basis = self.definition.basis[segment]
+        turned = principal_euler(basis.T @ frame @ basis, self.definition.rows[segment].sequence)[
+            :, 2
+        ]
+        if not self.definition.is_limited[segment, 2]:
+            return turned, np.pi / 2
+        low, high = self.definition.limit_rad[segment, 2]
+        return turned - (low + high) / 2, min(np.pi / 2, (high - low) / 2)
 
     def _by_children(
         self, bone: int, up: FloatArray, local: FloatArray, there: BoolArray

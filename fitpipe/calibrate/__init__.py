@@ -3,7 +3,7 @@
 from fitpipe.calibrate.align import align_rigid, align_robust
 from fitpipe.calibrate.clocks import ClockFit, NoCommonMotionError, estimate_clock
 from fitpipe.calibrate.fixed import read_transforms
-from fitpipe.calibrate.flips import flipped_sources
+from fitpipe.calibrate.flips import flip_findings, flipped_sources
 from fitpipe.calibrate.found import find_lengths, find_transforms
 from fitpipe.calibrate.lengths import estimate_lengths
 from fitpipe.calibrate.noise import noise_course, noise_m, noise_weights, slow_error_m
@@ -26,6 +26,7 @@ __all__ = [
     "find_clocks",
     "find_lengths",
     "find_transforms",
+    "flip_findings",
     "flipped_sources",
     "lengths_from_names",
     "mend_swaps",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fitpipe.arrays import BoolArray, FloatArray, IntArray
-from fitpipe.records import Skeleton
+from fitpipe.records import Finding, Skeleton, Take
 
 _REACH_S = 0.5  # how far a source has turned says nothing after a longer hole
 _COST_PER_FRAME = 0.002  # of a source being flipped; a turn by 180 degrees costs 1
@@ -156,3 +158,22 @@ def _least_turning(camp: IntArray, turn: FloatArray, duration: IntArray) -> Bool
     for k in range(len(camp) - 1, 0, -1):
         choice[k - 1] = back[k, choice[k]]
     return np.asarray(choice == 1)
+
+
+def flip_findings(flipped: BoolArray, takes: Sequence[Take]) -> list[Finding]:
+    """Says which sources took the back for the front, and when."""
+    findings = []
+    for take, where in zip(takes, flipped.T, strict=True):
+        edge = np.flatnonzero(np.diff(np.concatenate(([0], where.astype(np.int8), [0]))))
+        ranges = [f"{a}-{b - 1}" for a, b in zip(edge[::2], edge[1::2], strict=True)]
+        if ranges:
+            listed = ", ".join(ranges[:10]) + (", ..." if len(ranges) > 10 else "")
+            findings.append(
+                Finding(
+                    f"source {take.source!r} takes the back for the front in "
+                    f"{np.count_nonzero(where)} frames ({listed})",
+                    "left out there, the other sources are used",
+                    otherwise="weights.flips = false keeps them",
+                )
+            )
+    return findings

@@ -32,16 +32,20 @@ def angles(
     from fitpipe.angles import define, measure, ranges
     from fitpipe.errors import ConfigError
     from fitpipe.output import check_writable, load_fit, save_fit, write_atomically
+    from fitpipe.provenance import with_angles
 
     if csv_file is not None:
         if len(files) > 1:
             raise ConfigError(f"--csv is for one fit, {len(files)} were given")
         check_writable(csv_file.parent)
+    # a path must lead to the file from wherever the fit is made again
+    named = str(Path(preset).resolve()) if preset and preset.endswith(".toml") else preset or "auto"
     for path in files:
         fit = load_fit(path)
-        definition = define(fit.skeleton, preset or "auto")
+        definition = define(fit.skeleton, named)
         found = measure(fit.position, definition, fit.bone_length[: fit.skeleton.n_bones])
-        save_fit(replace(fit, angles=found), path)
+        provenance = with_angles(fit.provenance, named)
+        save_fit(replace(fit, angles=found, provenance=provenance), path)
         print(f"{path}: {fit.n_frames} frames, preset {found.preset}\n")
         print(_text(ranges(found, definition, everything=everything)))
         if csv_file is not None:

@@ -23,6 +23,7 @@ from fitpipe.kernels.limited_pose import (
     HINGE,
     MEMBER,
     SWING_EULER,
+    TWIST,
     copy_state,
     fill_rates,
     fill_velocities,
@@ -45,7 +46,7 @@ ROUNDING = 1e-14  # share of J0 below which a decrease cannot be told from round
 def n_variables(kind):
     if kind in (ABSENT, FIXED):
         return 0
-    if kind in (BALL, EULER):
+    if kind in (BALL, EULER, TWIST):
         return 3
     if kind == HINGE:
         return 1
@@ -58,14 +59,14 @@ def find_free(body, frame, state, gradient, free):
     n = body.parent.size
     for s in range(n):
         kind = frame.kind[s]
-        has_box = kind in (EULER, EULER_TWO, HINGE, SWING_EULER)
         for i in range(3):
+            has_box = kind in (EULER, EULER_TWO, HINGE, SWING_EULER) or (kind == TWIST and i == 2)
             c = 3 * body.rank[s] + i
             free[c] = i < n_variables(kind)
             if has_box and free[c]:
                 g, q = gradient[c], state.angle[s, i]
                 free[c] = not (
-                    (q <= body.low[s, i] and g >= 0.0) or (q >= body.high[s, i] and g <= 0.0)
+                    (q <= frame.low[s, i] and g >= 0.0) or (q >= frame.high[s, i] and g <= 0.0)
                 )
     for a in range(body.anchor.size):
         for r in range(3):
@@ -147,7 +148,7 @@ def fill_hessian(body, frame, state, W, V, free, H):
 
 
 @kernel()
-def find_step(body, state, H, shift, gradient, free, kept, L, step):
+def find_step(body, frame, state, H, shift, gradient, free, kept, L, step):
     """Newton's step within the box, into `step`; False where H + shift is not positive.
 
     A variable that would cross its limit goes to it, and the step of the others is found again
@@ -167,7 +168,7 @@ def find_step(body, state, H, shift, gradient, free, kept, L, step):
                 continue
             s = body.order[c // 3]
             q = state.angle[s, c % 3]
-            low, high = body.low[s, c % 3], body.high[s, c % 3]
+            low, high = frame.low[s, c % 3], frame.high[s, c % 3]
             if q + step[c] < low or q + step[c] > high:
                 kept[c] = (low if q + step[c] < low else high) - q
                 free[c] = False
@@ -217,7 +218,7 @@ def descend(body, frame, state, tolerance_m, max_iterations):
             return CONVERGED, iteration
         fill_hessian(body, frame, state, W, V, free, H)
         was_free = free.copy()
-        while not find_step(body, state, H, damping * scale, gradient, free, kept, L, step):
+        while not find_step(body, frame, state, H, damping * scale, gradient, free, kept, L, step):
             damping = max(damping * HARDER, LEAST)
             free[:] = was_free
         foretold = 0.0

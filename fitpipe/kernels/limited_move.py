@@ -21,6 +21,7 @@ from fitpipe.kernels.limited_pose import (
     SLIDE,
     SWING,
     SWING_EULER,
+    TWIST,
     euler_matrix,
     matmul,
     matmul_transposed,
@@ -38,6 +39,7 @@ def move(body, frame, state, step, out):
     d = np.empty(3)
     R = np.empty((3, 3))
     S = np.empty((3, 3))
+    T = np.empty((3, 3))
     raw = np.zeros((n, 3))
     for s in range(n):
         kind = frame.kind[s]
@@ -48,7 +50,7 @@ def move(body, frame, state, step, out):
             n_turns = 3 if kind == EULER else 1 if kind == HINGE else 2
             for i in range(n_turns):
                 out.angle[s, i] = min(
-                    max(state.angle[s, i] + step[col + i], body.low[s, i]), body.high[s, i]
+                    max(state.angle[s, i] + step[col + i], frame.low[s, i]), frame.high[s, i]
                 )
             if kind != SWING_EULER:
                 n_all = 1 if kind == HINGE else 3
@@ -64,7 +66,7 @@ def move(body, frame, state, step, out):
                     d[r] = step[col + r] / size
                 turn_matrix(d, size, R)
                 matmul(R, state.local[s], out.local[s])
-        elif kind in (SWING, SLIDE, MEMBER):
+        elif kind in (SWING, SLIDE, TWIST, MEMBER):
             direction_of(state.local[s], body.rest[s], d)
             tangents(d, e)
             size = 0.0
@@ -73,8 +75,15 @@ def move(body, frame, state, step, out):
                 size += raw[s, r] ** 2
             for r in range(3):
                 raw[s, r] /= math.sqrt(size)
-            if kind == SLIDE:
+            if kind in (SLIDE, TWIST):
                 swing_matrix(d, raw[s], R)
+                if kind == TWIST:
+                    out.angle[s, 2] = min(
+                        max(state.angle[s, 2] + step[col + 2], frame.low[s, 2]), frame.high[s, 2]
+                    )
+                    turn_matrix(raw[s], out.angle[s, 2] - state.angle[s, 2], S)
+                    matmul(S, R, T)
+                    R[:] = T
                 matmul(R, state.local[s], out.local[s])
             elif kind == SWING:
                 _swing_on(body.rest[s], d, raw[s], state.local[s], R, S, out.local[s])

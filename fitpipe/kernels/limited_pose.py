@@ -32,6 +32,7 @@ SWING = 6  # its direction; the frame follows by the smallest turn from the zero
 SWING_EULER = 7  # the same, by the first two angles; the third axis lies along the bone
 SLIDE = 8  # its direction; the frame follows by the smallest turn from where it was
 MEMBER = 9  # its direction against the other bones of its body, whose frame they make up
+TWIST = 10  # SLIDE, and a turn about its own axis (the third angle)
 
 
 class Body(NamedTuple):
@@ -49,8 +50,6 @@ class Body(NamedTuple):
     from_joint: Int  # (segment,)
     to_joint: Int  # (segment,)
     anchor: Int  # (anchor,) joints placed by their own position
-    low: Float  # (segment, 3) radians
-    high: Float  # (segment, 3)
 
 
 class Frame(NamedTuple):
@@ -62,6 +61,8 @@ class Frame(NamedTuple):
     is_anchored: npt.NDArray[np.bool_]  # (anchor,) it is placed by its own position
     target: Float  # (joint, 3) metres
     stiffness: Float  # (joint,) 0 where there is no target
+    low: Float  # (segment, 3) radians
+    high: Float  # (segment, 3)
 
 
 class State(NamedTuple):
@@ -264,13 +265,15 @@ def fill_rates(body, frame, state, W):
                 if kind == SWING_EULER:
                     cross(rate[s, i], d[s], moved)
                     swing_rate(body.rest[s], d[s], moved, rate[s, i])
-        elif kind in (SWING, SLIDE):
+        elif kind in (SWING, SLIDE, TWIST):
             tangents(d[s], e)
             for i in range(2):
                 if kind == SWING:
                     swing_rate(body.rest[s], d[s], e[i], rate[s, i])
                 else:
                     cross(d[s], e[i], rate[s, i])
+            if kind == TWIST:
+                rate[s, 2] = d[s]
     for s in range(n):
         up = body.parent[s]
         above = state.world[up] if up >= 0 and frame.kind[up] != ABSENT else frame.up[s]

@@ -17,9 +17,11 @@ import numpy as np
 from fitpipe.kernels._jit import kernel
 
 OPPOSITE = 1e-12  # 1 + cosine below which the smallest turn between two directions has no axis
-FLIP = 1.0  # what it costs to turn a hinge's axis to its opposite from one frame to the next
+FLIP = 20.0  # what it costs to turn a hinge's axis to its opposite from one frame to the next
+FADE = 10.0  # frames without a plane after which that is half
 BENT_BACK = 0.2  # cost of a frame in which a limb is bent against its hinge
 TWISTED = 0.5  # cost of a frame in which a hinge's axis is on the far side of its parent's
+IMPOSSIBLE = 1e3  # cost of a frame in which it is farther off than it can be
 
 
 @kernel()
@@ -138,21 +140,24 @@ def carry_axis(l_from, l_to, n, out):
 
 
 @kernel()
-def choose_sides(direction, normal, bend, there, seen, u, a, by_parent, sign):
+def choose_sides(direction, normal, bend, there, seen, twist, most, sign):
     """Which side of a hinge's plane its axis is on, into `sign` (frame,): 1 or -1, 0 if not seen.
 
-    The cheapest sequence of signs over the take (dynamic programming over two states): an axis
-    that flips costs, and so does one that bends the limb backwards, or (`by_parent`) lies on the
-    far side of where the smallest turn from the zero pose takes it. `normal` (frame, 3) is the
-    axis about which the limb bends positively, `bend` (frame,) the sine of the angle.
+    The cheapest sequence of signs over the take (dynamic programming over two states). An axis
+    that flips costs, less so the longer the limb was straight before, and so does a limb that is
+    bent backwards. `normal` (frame, 3) is the axis about which the limb bends positively, `bend`
+    (frame,) the sine of the angle.
+
+    With `most` > 0 the parent tells the side instead: `twist` (frame,) is by how much the axis is
+    turned about the limb from the middle of its range if it is `normal`, half a turn more if it
+    is the opposite; beyond `most` it cannot be.
     """
     n_frames = direction.shape[0]
     came = np.zeros((n_frames, 2), np.int8)
     cost = np.zeros(2)
     new = np.zeros(2)
+    own = np.zeros(2)
     axis = np.zeros(3)
-    zero = np.empty(3)
-    R = np.empty((3, 3))
     last = -1
     last_seen = -1
     for t in range(n_frames):
@@ -164,22 +169,22 @@ def choose_sides(direction, normal, bend, there, seen, u, a, by_parent, sign):
         last = t
         if not seen[t]:
             continue
-        against = 0.0
-        if by_parent:
-            swing_matrix(u, direction[t], R)
-            apply(R, a, zero)
-            # the smallest turn tells nothing where it is near half a turn
-            against = TWISTED * dot(zero, normal[t]) * max(0.0, 1.0 + dot(u, direction[t]))
-            against += 0.05 * BENT_BACK
-        else:
-            against = BENT_BACK
-        same = dot(axis, normal[t]) if last_seen >= 0 else 0.0
         for s in range(2):
             side = 1.0 if s == 0 else -1.0
-            stay = cost[s] + FLIP * (1.0 - same)
-            flip = cost[1 - s] + FLIP * (1.0 + same)
+            if most > 0.0:
+                cosine = side * math.cos(twist[t])
+                own[s] = -TWISTED * cosine * bend[t]
+                if cosine < math.cos(most):
+                    own[s] += IMPOSSIBLE
+            else:
+                own[s] = -BENT_BACK * side * bend[t]
+        same = dot(axis, normal[t]) if last_seen >= 0 else 0.0
+        flip_cost = FLIP / (1.0 + (t - last_seen - 1) / FADE)
+        for s in range(2):
+            stay = cost[s] + flip_cost * (1.0 - same)
+            flip = cost[1 - s] + flip_cost * (1.0 + same)
             came[t, s] = s if stay <= flip else 1 - s
-            new[s] = min(stay, flip) - side * against * bend[t]
+            new[s] = min(stay, flip) + own[s]
         low = min(new[0], new[1])
         cost[0], cost[1] = new[0] - low, new[1] - low
         last_seen = t
@@ -250,7 +255,7 @@ def follow_parent(direction, there, u, a, most, frame):
     """Frames by the smallest turn from the zero pose, into `frame` (frame, 3, 3).
 
     Near half a turn the smallest turn swings about; so from one frame to the next the twist
-    changes by no more than `most` (rad), and catches up afterwards.
+    changes by no more than `most` (frame,), radians, and catches up afterwards.
     """
     n_frames = direction.shape[0]
     R = np.empty((3, 3))
@@ -271,8 +276,8 @@ def follow_parent(direction, there, u, a, most, frame):
         if last >= 0:
             carry_axis(direction[last], d, kept, kept)
             missed = 0.0 if opposite else twist_between(d, kept, axis)
-            if opposite or abs(missed) > most:
-                turn_about(d, math.copysign(min(most, abs(missed)), missed), kept, axis)
+            if opposite or abs(missed) > most[t]:
+                turn_about(d, math.copysign(min(most[t], abs(missed)), missed), kept, axis)
         frame_of(d, axis, u, a, frame[t])
         for i in range(3):
             kept[i] = axis[i]

@@ -145,8 +145,13 @@ class Fit:
             bool(np.array_equal(np.isnan(self.position[..., 0]), absent)),
             "position is NaN elsewhere than where status says absent",
         )
-        n_angles = n_time if self.angles is None else self.angles.n_frames
-        faults.unless(n_angles == n_time, f"angles has {n_angles} frames, expected {n_time}")
+        if self.angles is not None:
+            n, turned = self.angles.n_frames, self.angles.skeleton
+            faults.unless(n == n_time, f"angles has {n} frames, expected {n_time}")
+            faults.unless(
+                (turned.joints, turned.parents) == (self.skeleton.joints, self.skeleton.parents),
+                f"angles is of the skeleton {turned.name!r}, expected {self.skeleton.name!r}",
+            )
         faults.raise_if_any()
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
 

@@ -1,6 +1,7 @@
 """Fits the skeleton to the weighted observations, frame by frame or over time."""
 
 from fitpipe.solve.frames import FrameFits, TakeFits, fit_frames, refitted
+from fitpipe.solve.noticed import contradictions, never_seen
 from fitpipe.solve.problem import Problem, pose_problem, registered, robust_weights, weights
 from fitpipe.solve.residuals import disagreement, residuals, worst_bone_error
 from fitpipe.solve.take import fit_take
@@ -13,10 +14,12 @@ __all__ = [
     "Problem",
     "TakeFits",
     "Tracker",
+    "contradictions",
     "disagreement",
     "fit_frames",
     "fit_take",
     "fit_trajectory",
+    "never_seen",
     "pose_problem",
     "refitted",
     "registered",

@@ -17,8 +17,11 @@ from fitpipe.records import (
     Fit,
     FrameStatus,
     JointStatus,
+    LimitStatus,
     Skeleton,
+    SkeletonAngles,
     SourceTransform,
+    TwistStatus,
 )
 
 SOURCES = ("left", "rechts ü")
@@ -102,6 +105,43 @@ def plant(n_time: int) -> Fit:
             Finding("the rate is 29.97 Hz", severity="note", otherwise="set rate_hz"),
         ),
         observation=values(n_time, len(SOURCES), N_JOINTS, 3, start=-7.0),
+        angles=plant_angles(skeleton, n_time),
+    )
+
+
+def plant_angles(skeleton: Skeleton, n_time: int) -> SkeletonAngles:
+    """Angles of a body and four bones, with an absent segment."""
+    n_segments = 5
+
+    def values(*shape: int, start: float) -> np.ndarray:
+        return start + np.arange(np.prod(shape, dtype=int)).reshape(shape) / 3
+
+    world = values(n_time, n_segments, 4, start=0.7)
+    world /= np.linalg.norm(world, axis=-1, keepdims=True)
+    euler = values(n_time, n_segments, 3, start=-4.0)
+    world[2, 1] = euler[2, 1] = np.nan
+    limit = np.tile([-np.inf, np.inf], (n_segments, 3, 1))
+    limit[3, 1] = [-0.1, 2 / 3]
+    counted = np.arange(n_time * n_segments).reshape(n_time, n_segments)
+    return SkeletonAngles(
+        skeleton=skeleton,
+        preset="own ü",
+        segments=("trunk ß", "Knie ß", "Head", "Knee2", "Head2"),
+        segment_label=("trunk", "left knee", "neck", "right knee", "other neck"),
+        segment_parent=(-1, 0, 0, 2, -1),
+        sequence=(("+x", "-y", "+z"), *[("-z", "+x", "-y")] * 4),
+        angle_names=(("flexion", "bend", "turn ä"), *[("a", "b", "c")] * 4),
+        basis=values(n_segments, 3, 3, start=-1.0),
+        rest_direction=values(4, 3, start=-2.0),
+        bone_length_m=np.array([0.1, 0.2 + 1e-17, np.nan, 1 / 3]),
+        anchor=(0, 3, 4),
+        anchor_position_m=values(n_time, 3, 3, start=9.0),
+        world_wxyz=world,
+        euler_rad=euler,
+        is_gimbal=counted % 3 == 0,
+        twist_status=counted % len(TwistStatus),
+        limit_rad=limit,
+        limit_status=counted % len(LimitStatus),
     )
 
 

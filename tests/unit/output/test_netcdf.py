@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
@@ -51,6 +53,12 @@ def test_xarray_shows_the_fit_with_its_coordinates(small_fit, path):
 def test_xarray_opens_every_group(small_fit, path):
     with xr.open_datatree(path, engine="h5netcdf") as tree:
         assert [group.lstrip("/") for group in tree.groups] == list(GROUPS)
+        knee = tree["angles"]["euler"].sel(segment="Knee2", turn="second")
+        assert knee.dims == ("time",)
+        np.testing.assert_array_equal(knee, small_fit.angles.euler_rad[:, 3, 1])
+        assert knee.attrs["units"] == "rad"
+        real = tree["angles"]["local_wxyz"].sel(segment="Head", component="w")
+        np.testing.assert_array_equal(real, small_fit.angles.local_wxyz[:, 2, 0])
         calibration = tree["calibration"]
         turn = calibration["R_ref_source"].sel(source="rechts ü")
         assert turn.dims == ("space", "source_space")
@@ -58,6 +66,13 @@ def test_xarray_opens_every_group(small_fit, path):
         np.testing.assert_array_equal(calibration["n_points"], [0, 345])
         assert list(tree["log"]["what"].values) == [f.what for f in small_fit.log]
         assert str(tree["provenance"]["config"].values) == small_fit.provenance["config"]
+
+
+def test_a_fit_without_angles_has_no_group_for_them(small_fit, tmp_path):
+    path = save_fit(replace(small_fit, angles=None), tmp_path / "bare.h5")
+    with h5py.File(path) as file:
+        assert "angles" not in file
+    assert load_fit(path).angles is None
 
 
 def test_to_xarray_holds_what_the_file_opens_as(small_fit, path):
@@ -84,7 +99,7 @@ def test_every_dimension_is_a_netcdf_dimension_with_a_name(path):
                 visit(child)
 
         visit(file)
-        assert ids == list(range(7))
+        assert ids == list(range(12))
         assert file["calibration"]["t_ref"].dimensions == ("source", "space")
 
 

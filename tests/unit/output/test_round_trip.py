@@ -60,7 +60,9 @@ def test_no_dataset_keeps_the_time_of_writing(small_fit, tmp_path):
 
 def test_skeleton_without_lengths_or_with_others_than_the_measured(small_fit, tmp_path, same):
     for length in (None, np.array([1.0, 2.0, 3.0, 4.0, 5.0])):
-        fit = replace(small_fit, skeleton=replace(small_fit.skeleton, bone_length_m=length))
+        skeleton = replace(small_fit.skeleton, bone_length_m=length)
+        angles = replace(small_fit.angles, skeleton=skeleton)
+        fit = replace(small_fit, skeleton=skeleton, angles=angles)
         same(load_fit(save_fit(fit, tmp_path / "walk.h5")), fit)
 
 
