@@ -108,6 +108,7 @@ class WeightsConfig(Section):
         None,
         description="Added to the noise (squares): slow errors, which noise does not show. "
         "Default: what registered sources lie apart beyond their noise, 0.01 for a single one.",
+        examples=[0.01],
     )
     swaps: Literal["repair", "report", "off"] = Field(
         "repair", description="What to do where labels of one source change places for a while."
