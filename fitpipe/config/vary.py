@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from fitpipe.config.layers import flat, merged, nested
 from fitpipe.config.load import make_config
