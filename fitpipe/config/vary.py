@@ -16,12 +16,8 @@ from fitpipe.config.models import FitConfig
 from fitpipe.config.run import OverrideConfig, ReadingConfig, RunConfig
 from fitpipe.errors import ConfigError, suggest
 
-OF_TAKE = (
-    *ReadingConfig.model_fields,
-    "subject",
-    "markerset",
-    "static",
-)  # what [takes] says of one take
+# what [takes] says of a take, beside its files
+OF_TAKE: Final = (*ReadingConfig.model_fields, "subject", "markerset", "static")
 
 
 @dataclass(frozen=True)
