@@ -28,3 +28,15 @@ def all_of_xyz(mask: BoolArray) -> BoolArray:
 def any_of_xyz(mask: BoolArray) -> BoolArray:
     """Where one of three along the last axis is true."""
     return np.asarray(mask[..., 0] | mask[..., 1] | mask[..., 2])
+
+
+def writable(array: FloatArray) -> FloatArray:
+    """The same numbers as a kernel takes them: a read-only array would be another type to it."""
+    if array.flags.writeable and array.flags.c_contiguous:
+        return array
+    view = np.ascontiguousarray(array).view()
+    try:
+        view.flags.writeable = True
+    except ValueError:
+        return view.copy()
+    return view

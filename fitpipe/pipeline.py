@@ -201,8 +201,12 @@ def pose(
 
     weights = solve.weights(timed, weight)
     noise = [calibrate.noise_m(take) for take, _ in judged]
-    weights = weights * calibrate.noise_weights(noise, settings.weights)
+    course = [calibrate.noise_course(take, bones, clock) for take, _ in judged]
     observation = solve.registered(timed, calibration)
+    slow_m = calibrate.slow_error_m(observation, noise)
+    weights = weights * calibrate.noise_weights(
+        noise, settings.weights, course=course, slow_m=slow_m
+    )
     if settings.weights.flips and len(takes) > 1:
         as_seen = _onto_clock(mapped, clock, settings.calibrate)
         as_seen_m = solve.registered(as_seen, calibration)

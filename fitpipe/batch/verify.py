@@ -175,7 +175,7 @@ def _difference(old: Any, new: Any, tolerance: float) -> tuple[str, bool]:
     if old.dtype.kind != "f" or new.dtype.kind != "f":
         n = int(np.count_nonzero(old != new))
         return (f"{n} of {old.size} values differ" if n else ""), n == 0
-    if np.array_equal(old.view(np.uint64), new.view(np.uint64)):
+    if old.dtype == new.dtype and old.tobytes() == new.tobytes():
         return "", True
     if not np.array_equal(np.isnan(old), np.isnan(new)):
         return "values are missing at other places", False

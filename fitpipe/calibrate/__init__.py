@@ -6,7 +6,7 @@ from fitpipe.calibrate.fixed import read_transforms
 from fitpipe.calibrate.flips import flip_findings, flipped_sources
 from fitpipe.calibrate.found import find_lengths, find_transforms
 from fitpipe.calibrate.lengths import estimate_lengths
-from fitpipe.calibrate.noise import noise_m, noise_weights
+from fitpipe.calibrate.noise import noise_course, noise_m, noise_weights, slow_error_m
 from fitpipe.calibrate.registration import register, registered_as_given
 from fitpipe.calibrate.screen import doubt_at, screen
 from fitpipe.calibrate.source_clock import Clock, find_clocks
@@ -30,6 +30,7 @@ __all__ = [
     "flipped_sources",
     "lengths_from_names",
     "mend_swaps",
+    "noise_course",
     "noise_m",
     "noise_weights",
     "onto_clock",
@@ -38,5 +39,6 @@ __all__ = [
     "register",
     "registered_as_given",
     "screen",
+    "slow_error_m",
     "subject_toml",
 ]

@@ -10,13 +10,14 @@ from typing import Final
 import numpy as np
 
 from fitpipe.arrays import FloatArray
-from fitpipe.calibrate.robust import MEDIAN_NORM, robust_centre
+from fitpipe.calibrate.robust import robust_centre, tukey_weights
 from fitpipe.records import BoneLengths, Finding, Skeleton, Take
 
 _RELIABLE: Final = 0.5  # confidence below this (an inferred joint) does not measure a bone ...
 _ENOUGH: Final = 10  # ... unless fewer than this many better samples exist
 _ZERO_M: Final = 1e-6
 _NORMAL_95: Final = 1.96
+_MOST_ACROSS: Final = 1.5  # noise across a bone to that along it; more is the bone's turning
 _THIRD_DIFFERENCE: Final = np.sqrt(20.0)  # its deviation for white noise of deviation 1
 
 
@@ -30,9 +31,9 @@ def estimate_lengths(
 
     1. In each take the length is a robust centre (Tukey's biweight) of the distances.
     2. Noise across the bone makes it seem longer: E d² = L² + S, with S the variance of the two
-       components across it, both ends together. S is taken from third differences in time, of the
-       distance and of the components across the bone, whichever is less: turning of the bone
-       enters only the one, changing length only the other. Slow errors do not show in either.
+       components across it, both ends together. S is taken from third differences in time of the
+       components across the bone. Turning of the bone enters these, not those of the distance,
+       which limit how large S may be. Slow errors do not show in either.
     3. The takes are joined as random effects, so that the 95 % interval holds how far they are
        apart, and within each how long its errors hang together. An error that all takes share
        does not show in it.
@@ -143,6 +144,12 @@ def _joined(every: Sequence[_Series]) -> tuple[float, float, float]:
     return (mean, max(mean - half, 0.0), mean + half)
 
 
+def _inlier_mean_square(norms: FloatArray, *, dimensions: int) -> float:
+    """Mean square without outliers; unlike a median, right where the noise varies over the take."""
+    is_inlier = tukey_weights(norms, dimensions=dimensions, floor=_ZERO_M) > 0
+    return float(np.mean(norms[is_inlier] ** 2))
+
+
 def _unbiased(centre_m: float, series: _Series) -> float:
     """Length whose distance, with the noise across the bone, would be ``centre_m``."""
     distance, apart = series.distance_m, series.apart_m
@@ -154,10 +161,9 @@ def _unbiased(centre_m: float, series: _Series) -> float:
     axis = (apart[:-3] + apart[1:-2] + apart[2:-1] + apart[3:])[usable]
     axis = axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), _ZERO_M)
     across = third - np.sum(third * axis, axis=1, keepdims=True) * axis
-    deviations = (
-        float(np.median(along[usable])) / MEDIAN_NORM[1],
-        float(np.median(np.linalg.norm(across, axis=1))) / MEDIAN_NORM[2],
-    )
-    S = 2 * (min(deviations) / _THIRD_DIFFERENCE) ** 2
+    S = min(
+        _inlier_mean_square(np.linalg.norm(across, axis=1), dimensions=2),
+        _MOST_ACROSS**2 * 2 * _inlier_mean_square(along[usable], dimensions=1),
+    ) / (_THIRD_DIFFERENCE**2)
     # where noise is as large as the bone, half of what is seen is believed at least
     return float(np.sqrt(max(centre_m**2 - S, centre_m**2 / 4)))

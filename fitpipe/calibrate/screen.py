@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from scipy.ndimage import median_filter
 
-from fitpipe.arrays import BoolArray, ByteArray, FloatArray
+from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray, writable
 from fitpipe.config import WeightsConfig
-from fitpipe.kernels.off_track import N_PREDICTIONS, off_track
+from fitpipe.kernels.bone_strain import bone_lengths, strain_of_joints
+from fitpipe.kernels.off_track import MOST_NEIGHBOURS, N_PREDICTIONS, jumps, off_track, predict
 from fitpipe.records import Doubt, Finding, Skeleton, Take
 
 _REACH_S = 0.25  # neighbours farther away in time predict nothing ...
@@ -22,10 +23,44 @@ _INHERITED = 0.6  # share of the parent's strain: where an elbow is lost the han
 _STRAIN_OVER_MEDIAN = 3.0  # a source that is noisy as a whole is not in doubt as a whole
 _AROUND = 61  # frames over which the noise of a track is measured
 _FEW = 10  # samples from which a bone's or a track's own median is worth something
+_TOLD: Final = {Doubt.JUMP: "off their own track", Doubt.BONES: "at bones of the wrong length"}
+# Frames on either side that have a say in whether a sample jumps: in each pass those that predict
+# it, those that measure the noise around it, and those that predict these in turn.
+REACH_FRAMES: Final = _PASSES * (_AROUND // 2 + 2 * 2)
 _LEAST_CONFIDENCE = 0.04  # caps how noisy a low confidence makes a sample: 1 / sqrt(0.04) = 5 times
 
 
-def screen(take: Take, skeleton: Skeleton, settings: WeightsConfig) -> tuple[Take, ByteArray]:
+@dataclass(frozen=True, eq=False)
+class Usual:
+    """What is usual for the tracks and bones of one source; NaN where there are too few samples.
+
+    Parameters
+    ----------
+    tick_s : float, seconds
+    noise_m : ndarray, shape (pass, joint), metres
+        Median distance of the samples of each track from their prediction, before and after the
+        jumps that the first pass finds are left out.
+    length_m : ndarray, shape (bone,), metres
+    strain : ndarray, shape (joint,)
+    """
+
+    tick_s: float
+    noise_m: FloatArray
+    length_m: FloatArray
+    strain: FloatArray
+
+
+def usual_tracks(take: Take, skeleton: Skeleton, settings: WeightsConfig) -> Usual:
+    """What is usual for a take, or for a longer one that it is a fair sample of.
+
+    Parameters as of `screen`.
+    """
+    return _judge(take, skeleton, settings, None)[0]
+
+
+def screen(
+    take: Take, skeleton: Skeleton, settings: WeightsConfig, *, usual: Usual | None = None
+) -> tuple[Take, ByteArray]:
     """The take without its jumps, and with less confidence where its bones are off.
 
     *Jump*: the sample lies farther from where its neighbours in time predict it than
@@ -43,6 +78,10 @@ def screen(take: Take, skeleton: Skeleton, settings: WeightsConfig) -> tuple[Tak
         With the skeleton's joints as labels, in its order, on its own clock.
     skeleton : Skeleton
     settings : WeightsConfig
+    usual : Usual, optional
+        Where the take is a stretch of a longer one; then ``repairs`` is left as it is. Frames
+        less than ``REACH_FRAMES`` from the stretch's ends may be judged otherwise than in the
+        whole.
 
     Returns
     -------
@@ -51,30 +90,14 @@ def screen(take: Take, skeleton: Skeleton, settings: WeightsConfig) -> tuple[Tak
     doubt : ndarray of uint8, shape (time, joint)
         Doubt.JUMP, Doubt.BONES or Doubt.NONE.
     """
-    doubt = np.full(take.is_observed.shape, Doubt.NONE, np.uint8)
-    position, confidence = take.position_m, _confidence(take)
-    jumped = np.zeros(doubt.shape, np.bool_)
-    if settings.jumps:
-        for j in range(skeleton.n_joints):
-            jumped[:, j] = _jumps(position[:, j], take.time_s, confidence[:, j], settings)
-        doubt[jumped] = Doubt.JUMP
-        position = np.where(jumped[..., None], np.nan, position)
-    if settings.bones:
-        strain = bone_strain(position, skeleton, confidence)
-        usual = np.array([_median(column) for column in strain.T])
-        gate = np.fmax(settings.bone_strain, _STRAIN_OVER_MEDIAN * usual)
-        strained = strain > gate  # NaN is not
-        doubt[strained] = Doubt.BONES
-        confidence = np.where(strained, settings.doubted_share * confidence, confidence)
+    _, position, confidence, doubt = _judge(take, skeleton, settings, usual)
     if not doubt.any():
         return take, doubt
-    findings = [
-        *_findings(doubt == Doubt.JUMP, skeleton, "off their own track", "taken as missing"),
-        *_findings(
-            doubt == Doubt.BONES, skeleton, "at bones of the wrong length",
-            f"weight times {settings.doubted_share:g}",
-        ),
-    ]  # fmt: skip
+    findings = []
+    if usual is None:
+        tally = Doubted.nothing(skeleton.n_joints)
+        tally.add(doubt, first=0)
+        findings = tally.findings(skeleton, settings)
     return (
         replace(
             take,
@@ -84,6 +107,38 @@ def screen(take: Take, skeleton: Skeleton, settings: WeightsConfig) -> tuple[Tak
         ),
         doubt,
     )
+
+
+def _judge(
+    take: Take, skeleton: Skeleton, settings: WeightsConfig, usual: Usual | None
+) -> tuple[Usual, FloatArray, FloatArray, ByteArray]:
+    """What is usual (measured where it is not given); positions, confidences, doubts."""
+    doubt = np.full(take.is_observed.shape, Doubt.NONE, np.uint8)
+    position, confidence = take.position_m, _confidence(take)
+    noise_m = np.full((_PASSES, skeleton.n_joints), np.nan)
+    length_m, typical = np.full(skeleton.n_bones, np.nan), np.full(skeleton.n_joints, np.nan)
+    tick = float(np.median(np.diff(take.time_s))) if take.n_frames > 1 else 0.0
+    if usual is not None:
+        tick, noise_m, length_m, typical = (
+            usual.tick_s, usual.noise_m.copy(), usual.length_m, usual.strain,
+        )  # fmt: skip
+    if settings.jumps:
+        jumped = _jumps(take, confidence, settings, tick, noise_m, measure_usual=usual is None)
+        if jumped.any():
+            doubt[jumped] = Doubt.JUMP
+            position = np.where(jumped[..., None], np.nan, position)
+    if settings.bones:
+        strain, length_m = _strain(
+            position, skeleton, confidence, None if usual is None else length_m
+        )
+        if usual is None:
+            typical = np.array([_median(column) for column in strain.T])
+        gate = np.fmax(settings.bone_strain, _STRAIN_OVER_MEDIAN * typical)
+        strained = strain > gate  # NaN is not
+        if strained.any():
+            doubt[strained] = Doubt.BONES
+            confidence = np.where(strained, settings.doubted_share * confidence, confidence)
+    return Usual(tick, noise_m, length_m, typical), position, confidence, doubt
 
 
 def doubt_at(doubt: ByteArray, own_time_s: FloatArray, time_s: FloatArray) -> ByteArray:
@@ -123,56 +178,71 @@ def bone_strain(position_m: FloatArray, skeleton: Skeleton, confidence: FloatArr
     strain : ndarray, shape (time, joint)
         NaN where the joint is not seen.
     """
-    at_bone = np.zeros(position_m.shape[:2])
-    total = np.zeros(position_m.shape[:2])
-    for parent, child in skeleton.bones:
-        length = np.linalg.norm(position_m[:, child] - position_m[:, parent], axis=-1)
-        usual = _median(length)
-        if np.isnan(usual):
-            continue
-        at_bone[:, child] = np.nan_to_num((length - usual) / (usual + _LENGTH_OFFSET_M)) ** 2
-        at_bone[:, child] *= np.minimum(confidence[:, parent], confidence[:, child])
-        total[:, child] += at_bone[:, child]
-        total[:, parent] += at_bone[:, child]
-    for child in skeleton.topological_order:
-        if skeleton.parents[child] >= 0:
-            total[:, child] += _INHERITED**2 * total[:, skeleton.parents[child]]
-    return np.where(np.isnan(position_m[..., 0]), np.nan, np.sqrt(total))
+    return _strain(position_m, skeleton, confidence, None)[0]
+
+
+def _strain(
+    position_m: FloatArray,
+    skeleton: Skeleton,
+    confidence: FloatArray,
+    usual_m: FloatArray | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Strain (time, joint), and the usual length of every bone (bone,)."""
+    position, confidence = writable(position_m), writable(confidence)
+    up, down = np.array(skeleton.bones, np.int64).reshape(-1, 2).T.copy()
+    length = np.empty((skeleton.n_bones, len(position)))
+    bone_lengths(position, up, down, length)
+    if usual_m is None:
+        usual_m = np.array([_median(row) for row in length])
+    strain = np.empty(position.shape[:2])
+    parent = np.array(skeleton.parents, np.int64)
+    strain_of_joints(
+        position, confidence, length, writable(usual_m), _LENGTH_OFFSET_M, up, down,
+        skeleton.topological_order, parent, _INHERITED**2, strain,
+    )  # fmt: skip
+    return strain, usual_m
 
 
 def _jumps(
-    position: FloatArray, time_s: FloatArray, confidence: FloatArray, settings: WeightsConfig
+    take: Take,
+    confidence: FloatArray,
+    settings: WeightsConfig,
+    tick_s: float,
+    noise_m: FloatArray,
+    *,
+    measure_usual: bool,
 ) -> BoolArray:
-    """Where one track jumps, shape (time,)."""
-    position = position.copy()
-    jumped = np.zeros(len(time_s), np.bool_)
-    tick = float(np.median(np.diff(time_s))) if len(time_s) > 1 else 0.0
-    reach = max(_REACH_S, _REACH_TICKS * tick)
-    variance = 1 / np.maximum(confidence, _LEAST_CONFIDENCE)
-    distance = np.empty((N_PREDICTIONS, len(time_s)))
-    spread = np.empty_like(distance)
-    for _ in range(_PASSES):
-        off_track(position, time_s, variance, reach, distance, spread)
-        usual = _usual(np.fmin.reduce(distance / spread))
-        gate = np.maximum(settings.jump_floor_m, settings.jump_factor * usual * spread)
-        # chance alone makes one prediction bad more often than all of several
-        gate[:, np.count_nonzero(distance >= 0, axis=0) == 1] *= _LONE
-        # the best prediction counts: one bad neighbour, or the edge of an episode, brings no good
-        # sample into doubt; NaN is not greater than 1
-        new = np.fmin.reduce(distance / gate) > 1
-        if not new.any():
-            break
-        jumped |= new
-        position[new] = np.nan
-    return jumped
+    """Where the tracks jump, shape (time, joint); `noise_m` is written where it is measured."""
+    n_time, n_joints = take.is_observed.shape
+    share = np.empty((n_time, N_PREDICTIONS, MOST_NEIGHBOURS))
+    predict(writable(take.time_s), max(_REACH_S, _REACH_TICKS * tick_s), share)
+    distance = np.empty((n_time, N_PREDICTIONS))
+    spread, noise = np.empty_like(distance), np.empty(n_time)
+    jumped = np.zeros((n_joints, n_time), np.bool_)
+    for j in range(n_joints):
+        position = take.position_m[:, j].copy()
+        variance = 1 / np.maximum(confidence[:, j], _LEAST_CONFIDENCE)
+        for number in range(_PASSES):
+            off_track(position, variance, share, distance, spread, noise)
+            if measure_usual:
+                noise_m[number:, j] = _median(noise)
+            around = _around(noise, noise_m[number, j])
+            # the best prediction counts: one bad neighbour, or the edge of an episode, brings no
+            # good sample into doubt; chance alone makes one bad more often than all of several
+            n_new = jumps(
+                distance, spread, around, settings.jump_factor, settings.jump_floor_m, _LONE,
+                position, jumped[j],
+            )  # fmt: skip
+            if not n_new and noise_m[number, j] == noise_m[-1, j]:
+                break
+    return jumped.T
 
 
-def _usual(noise: FloatArray) -> FloatArray:
+def _around(noise: FloatArray, typical: float) -> FloatArray:
     """Median over the frames around each frame, shape (time,): noise grows with distance.
 
     NaN where the track is too short to tell.
     """
-    typical = _median(noise)
     if np.isnan(typical) or len(noise) <= _AROUND:
         return np.full(len(noise), typical)
     return np.asarray(median_filter(np.where(np.isnan(noise), typical, noise), _AROUND))
@@ -188,25 +258,62 @@ def _median(values: FloatArray) -> float:
     return float(np.median(known)) if known.size >= _FEW else float("nan")
 
 
-def _findings(found: BoolArray, skeleton: Skeleton, what: str, done: str) -> Iterable[Finding]:
-    n = int(np.count_nonzero(found))
-    if n:
-        yield Finding(
-            f"{n} of {found.size} samples {what}: {named_samples(found, skeleton.joints)}",
-            done,
-            otherwise="[weights] has the thresholds; the variable doubt marks every sample",
-        )
+@dataclass(eq=False)
+class Doubted:
+    """How often each joint was in doubt, added up block by block of one take."""
 
+    n_samples: int
+    count: dict[Doubt, IntArray]
+    first: dict[Doubt, IntArray]
+    last: dict[Doubt, IntArray]
 
-def named_samples(found: BoolArray, joints: tuple[str, ...], *, n_most: int = 5) -> str:
-    """``"HandRight (frame 25), Head (3 samples, frames 7 to 40)"``, the most frequent first."""
-    count = found.sum(axis=0)
-    listed = []
-    for j in np.argsort(-count, kind="stable")[:n_most]:
-        frames = np.flatnonzero(found[:, j])
-        if frames.size == 1:
-            listed.append(f"{joints[j]} (frame {frames[0]})")
-        elif frames.size:
-            listed.append(f"{joints[j]} ({frames.size}, frames {frames[0]} to {frames[-1]})")
-    rest = int(np.count_nonzero(count)) - len(listed)
-    return ", ".join(listed) + (f" and {rest} more joints" if rest > 0 else "")
+    @classmethod
+    def nothing(cls, n_joints: int) -> Doubted:
+        """Before the first block."""
+
+        def each(value: int) -> dict[Doubt, IntArray]:
+            return {kind: np.full(n_joints, value) for kind in _TOLD}
+
+        return cls(0, each(0), each(-1), each(-1))
+
+    def add(self, doubt: ByteArray, *, first: int) -> None:
+        """Count a block of doubts, (time, joint), whose first frame has that number."""
+        self.n_samples += doubt.size
+        if not doubt.any():
+            return
+        for kind in _TOLD:
+            found = doubt == kind
+            for j in np.flatnonzero(found.any(axis=0)):
+                frames = first + np.flatnonzero(found[:, j])
+                if not self.count[kind][j]:
+                    self.first[kind][j] = frames[0]
+                self.count[kind][j] += len(frames)
+                self.last[kind][j] = frames[-1]
+
+    def findings(self, skeleton: Skeleton, settings: WeightsConfig) -> list[Finding]:
+        """What to tell of them."""
+        done = {
+            Doubt.JUMP: "taken as missing",
+            Doubt.BONES: f"weight times {settings.doubted_share:g}",
+        }
+        return [
+            Finding(
+                f"{n} of {self.n_samples} samples {_TOLD[kind]}: {self._named(kind, skeleton)}",
+                done[kind],
+                otherwise="[weights] has the thresholds; the variable doubt marks every sample",
+            )
+            for kind in _TOLD
+            if (n := int(self.count[kind].sum()))
+        ]
+
+    def _named(self, kind: Doubt, skeleton: Skeleton, *, n_most: int = 5) -> str:
+        """``"HandRight (frame 25), Head (3, frames 7 to 40)"``, the most frequent first."""
+        count, first, last = self.count[kind], self.first[kind], self.last[kind]
+        listed = []
+        for j in np.argsort(-count, kind="stable")[:n_most]:
+            if count[j] == 1:
+                listed.append(f"{skeleton.joints[j]} (frame {first[j]})")
+            elif count[j]:
+                listed.append(f"{skeleton.joints[j]} ({count[j]}, frames {first[j]} to {last[j]})")
+        rest = int(np.count_nonzero(count)) - len(listed)
+        return ", ".join(listed) + (f" and {rest} more joints" if rest > 0 else "")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from fitpipe.arrays import BoolArray, FloatArray, IntArray
+from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray, writable
+from fitpipe.kernels import swap_events as kernel
 from fitpipe.records import Finding, Skeleton, Take
+
+Exchanged: TypeAlias = dict[tuple[int, int], BoolArray]  # frames of the whole take, by joints
 
 _LEAST_JUMP_M = 0.05  # labels nearer to each other than this are not told apart ...
 _LEFT_OVER = 0.35  # both labels must be this much nearer to the other's track than to their own
@@ -45,109 +48,191 @@ def mend_swaps(
     """
     if swaps == "off" or take.n_frames < 3:
         return take
-    exchanged = _exchanged(take, skeleton)
+    scan = SwapScan(skeleton, take.time_s)
+    scan.add(take)
+    exchanged = scan.exchanged()
     if not exchanged:
+        return take
+    findings = swap_findings(exchanged, skeleton, swaps)
+    mended = put_back(take, exchanged) if swaps == "repair" else take
+    return replace(mended, repairs=(*take.repairs, *findings))
+
+
+def put_back(take: Take, exchanged: Exchanged, *, first: int = 0) -> Take:
+    """The frames from `first` on of a take, with exchanged labels put back."""
+    frames = slice(first, first + take.n_frames)
+    if not any(where[frames].any() for where in exchanged.values()):
         return take
     position = take.position_m.copy()
     confidence = None if take.confidence is None else take.confidence.copy()
-    for (i, j), where in exchanged.items():
+    for (i, j), everywhere in exchanged.items():
+        where = everywhere[frames]
         position[where, i], position[where, j] = position[where, j], position[where, i]
         if confidence is not None:
             confidence[where, i], confidence[where, j] = confidence[where, j], confidence[where, i]
-    done = "changed back" if swaps == "repair" else "left as they are"
-    repairs = (*take.repairs, *_findings(exchanged, skeleton, done))
-    if swaps == "report":
-        return replace(take, repairs=repairs)
-    return replace(take, position_m=position, confidence=confidence, repairs=repairs)
+    return replace(take, position_m=position, confidence=confidence)
 
 
-def _exchanged(take: Take, skeleton: Skeleton) -> dict[tuple[int, int], BoolArray]:
-    """For every pair of joints that ever change places: the frames in which they have."""
-    seen = take.is_observed
-    places, earlier, linked = _expected(take.position_m, take.time_s, seen)
-    own = np.where(linked, _nearest(take.position_m[None], places), np.nan)
-    limbs = [np.array(limb).T for limb in _limbs(skeleton)]
-    exchanged: dict[tuple[int, int], BoolArray] = {}
-    taken = np.zeros(seen.shape, np.bool_)  # changes of place that a limb explains
-    for left, right in limbs:
-        both, across = np.concatenate((left, right)), np.concatenate((right, left))
-        # a limb exchanged for one frame moves on from where the other side was two frames ago
-        moved_on = 2 * places[:1, :, across] - earlier[None, :, both]
-        there = np.concatenate((places[:, :, across], moved_on))
-        other = _nearest(take.position_m[None][:, :, both], there)
-        gain = (own[:, both] - other).reshape(len(seen), 2, -1).sum(axis=1)  # (time, pair)
-        switched = (own[:, both] > _LEAST_JUMP_M) & (other < _LEFT_OVER * own[:, both])
-        n_seen = np.count_nonzero(~np.isnan(other), axis=1)
-        n_switched = switched.sum(axis=1)
-        event = (n_switched > _SHARE_OF_LIMB * n_seen) & (n_switched >= min(3, both.size))
-        mostly = np.asarray(2 * linked[:, both].sum(axis=1) > both.size, dtype=np.bool_)
-        stretch = _stretches(mostly)
-        for first, last in _rarer(np.flatnonzero(event), stretch):
-            ends = [t for t in (first, last) if t < len(seen) and event[t]]
-            # a pair not seen at either end goes with its limb
-            unknown = np.isnan(gain[ends]).all(axis=0)
-            for k in np.flatnonzero(unknown | (np.nansum(gain[ends], axis=0) > 0)):
-                where = exchanged.setdefault(
-                    (int(left[k]), int(right[k])), np.zeros(len(seen), np.bool_)
-                )
-                where[first:last] = True
-        taken[np.ix_(np.flatnonzero(event), both)] = True
-    for pair, events in _single_events(take.position_m, places, own, taken).items():
-        stretch = _stretches(linked[:, pair[0]] & linked[:, pair[1]])
-        for first, last in _closed(events, stretch):
-            where = exchanged.setdefault(pair, np.zeros(len(seen), np.bool_))
-            where[first:last] ^= True
-    return {pair: where for pair, where in sorted(exchanged.items()) if where.any()}
+class SwapScan:
+    """Looks for labels that change places, block after block of one take.
 
-
-def _expected(
-    position: FloatArray, time_s: FloatArray, seen: BoolArray
-) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Where each joint may be expected: (last place, where it was moving to); the place before
-    the last, or the last where there is none; and if it may be expected anywhere.
-
-    Shapes (2, time, joint, 3), (time, joint, 3) and (time, joint).
+    Parameters
+    ----------
+    skeleton : Skeleton
+    time_s : ndarray, shape (time,), seconds
+        Of the whole take.
+    usual_m : ndarray, shape (joint,), metres, optional
+        How far each joint usually is from where it is expected (`usual_jumps`); None measures it
+        on the first block.
     """
-    n_time, n_joints = seen.shape
-    frame = np.where(seen, np.arange(n_time)[:, None], -1)
-    last = np.maximum.accumulate(frame, axis=0)
-    before = np.full_like(last, -1)
-    before[1:] = last[:-1]  # the last frame before this one that shows the joint
-    joint = np.arange(n_joints)
-    earlier = np.where(before > 0, np.take_along_axis(before, np.maximum(before, 0), axis=0), -1)
-    p1, p2 = position[np.maximum(before, 0), joint], position[np.maximum(earlier, 0), joint]
-    t1, t2 = time_s[np.maximum(before, 0)], time_s[np.maximum(earlier, 0)]
-    recent = time_s[:, None] - t1 <= max(_REACH_S, 1.01 * _tick(time_s))
-    linked = seen & (before >= 0) & recent
-    moving = (earlier >= 0) & (t1 - t2 <= max(_REACH_S, 1.01 * _tick(time_s)))
-    rate = np.where(moving, (time_s[:, None] - t1) / np.where(moving, t1 - t2, 1.0), 0.0)
-    with_speed = p1 + rate[..., None] * np.where(moving[..., None], p1 - p2, 0.0)
-    places = np.where(linked[..., None], np.stack([p1, with_speed]), np.nan)
-    return places, np.where(moving[..., None], p2, p1), linked
+
+    def __init__(
+        self, skeleton: Skeleton, time_s: FloatArray, *, usual_m: FloatArray | None = None
+    ) -> None:
+        self._limbs = [np.array(limb).T for limb in _limbs(skeleton)]
+        self._reach_s = max(_REACH_S, 1.01 * _tick(time_s))
+        self.usual_m = usual_m
+        self._tracks = kernel.no_tracks(skeleton.n_joints)
+        self._n_frames = 0
+        self._events: list[list[IntArray]] = [[] for _ in self._limbs]
+        self._gains: list[list[FloatArray]] = [[] for _ in self._limbs]
+        self._mostly: list[BoolArray] = []
+        self._linked: list[ByteArray] = []  # eight joints a byte
+        self._singles: dict[tuple[int, int], list[int]] = {}
+
+    def add(self, take: Take) -> None:
+        """Look at the next frames, those of a take with the skeleton's joints as labels."""
+        before = kernel.Tracks(*(array.copy() for array in self._tracks))
+        nowhere = np.full(take.n_frames, -1)
+        found, _ = self._scan(take, self._tracks, nowhere, 0)
+        if self.usual_m is None:
+            self.usual_m = _medians(found.own)
+        taken = np.zeros(found.own.shape, np.bool_)
+        for limb, event in zip(self._limbs, found.event.T, strict=True):
+            taken[np.ix_(np.flatnonzero(event), limb.ravel())] = True
+        jumps = found.own > np.maximum(_LEAST_JUMP_M, _OVER_USUAL * self.usual_m)  # NaN is not
+        jumps &= ~taken
+        busy = jumps.sum(axis=1) >= 2
+        chosen = np.flatnonzero(busy | found.event.any(axis=1))
+        if chosen.size:
+            row = nowhere.copy()
+            row[chosen] = np.arange(chosen.size)
+            _, expected = self._scan(take, before, row, chosen.size)
+            self._note_limbs(take.position_m[chosen], found, expected, chosen)
+            singles = _single_events(
+                take.position_m[chosen],
+                expected.places,
+                found.own[chosen],
+                np.where(busy[chosen, None], jumps[chosen], False),
+            )
+            for pair, rows in singles.items():
+                frames = (self._n_frames + chosen[rows]).tolist()
+                self._singles.setdefault(pair, []).extend(frames)
+        self._mostly.append(found.mostly)
+        self._linked.append(np.packbits(found.linked, axis=1))
+        self._n_frames += take.n_frames
+
+    def exchanged(self) -> Exchanged:
+        """For every pair of joints that ever change places: the frames in which they have."""
+        exchanged: Exchanged = {}
+        mostly = np.concatenate(self._mostly)
+        for number, (left, right) in enumerate(self._limbs):
+            if not self._events[number]:
+                continue
+            events = np.concatenate(self._events[number])
+            gain = np.concatenate(self._gains[number])
+            row = {int(t): k for k, t in enumerate(events)}
+            for first, last in _rarer(events, _stretches(mostly[:, number])):
+                ends = [row[t] for t in (first, last) if t in row]
+                # a pair not seen at either end goes with its limb
+                unknown = np.isnan(gain[ends]).all(axis=0)
+                for k in np.flatnonzero(unknown | (np.nansum(gain[ends], axis=0) > 0)):
+                    pair = (int(left[k]), int(right[k]))
+                    self._frames_of(pair, exchanged)[first:last] = True
+        for pair, frames in self._singles.items():
+            packed = np.concatenate([block[:, [j // 8 for j in pair]] for block in self._linked])
+            linked = np.asarray((packed >> [7 - j % 8 for j in pair] & 1).all(axis=1))
+            for first, last in _closed(np.array(frames), _stretches(linked)):
+                self._frames_of(pair, exchanged)[first:last] ^= True
+        return {pair: where for pair, where in sorted(exchanged.items()) if where.any()}
+
+    def _frames_of(self, pair: tuple[int, int], exchanged: Exchanged) -> BoolArray:
+        return exchanged.setdefault(pair, np.zeros(self._n_frames, np.bool_))
+
+    def _scan(
+        self, take: Take, tracks: kernel.Tracks, row: IntArray, n_rows: int
+    ) -> tuple[kernel.Found, kernel.Expected]:
+        n_time, n_joints = take.is_observed.shape
+        begin = np.cumsum([0, *(limb.shape[1] for limb in self._limbs)])
+        pairs = np.concatenate([np.zeros((2, 0), np.int64), *self._limbs], axis=1)
+        limbs = kernel.Limbs(begin, *np.ascontiguousarray(pairs))
+        rules = kernel.Rules(self._reach_s, _LEAST_JUMP_M, _LEFT_OVER, _SHARE_OF_LIMB)
+        found = kernel.Found(
+            np.empty((n_time, n_joints)),
+            np.empty((n_time, n_joints), np.bool_),
+            np.empty((n_time, len(self._limbs)), np.bool_),
+            np.empty((n_time, len(self._limbs)), np.bool_),
+        )
+        expected = kernel.Expected(
+            np.empty((2, n_rows, n_joints, 3)), np.empty((n_rows, n_joints, 3))
+        )
+        position, time_s = writable(take.position_m), writable(take.time_s)
+        kernel.scan_swaps(position, time_s, limbs, rules, tracks, row, found, expected)
+        return found, expected
+
+    def _note_limbs(
+        self, position: FloatArray, found: kernel.Found, expected: kernel.Expected, chosen: IntArray
+    ) -> None:
+        """The events of every limb, and how much each pair gains by them."""
+        for number, (left, right) in enumerate(self._limbs):
+            at = np.flatnonzero(found.event[chosen, number])
+            if not at.size:
+                continue
+            both, across = np.concatenate((left, right)), np.concatenate((right, left))
+            frame, joint, other = at[:, None], both[None], across[None]
+            moved_on = 2 * expected.places[0, frame, other] - expected.earlier[frame, joint]
+            there = np.concatenate((expected.places[:, frame, other], moved_on[None]))
+            off = _nearest(position[None, frame, joint], there)
+            gain = found.own[chosen[frame], joint] - off
+            self._events[number].append(self._n_frames + chosen[at])
+            self._gains[number].append(gain.reshape(len(at), 2, -1).sum(axis=1))
+
+
+def usual_jumps(take: Take) -> FloatArray:
+    """How far each joint usually is from where it is expected, shape (joint,), metres.
+
+    ``SwapScan`` wants it where it sees a take in blocks.
+    """
+    loose = Skeleton("joints", take.labels, (-1,) * take.n_points)
+    scan = SwapScan(loose, take.time_s)
+    scan.add(take)
+    return scan.usual_m if scan.usual_m is not None else np.zeros(take.n_points)
 
 
 def _single_events(
-    position: FloatArray, places: FloatArray, own: FloatArray, taken: BoolArray
+    position: FloatArray, places: FloatArray, own: FloatArray, jumps: BoolArray
 ) -> dict[tuple[int, int], IntArray]:
-    """Frames in which two joints change places with respect to the frame before."""
-    usual = np.array([np.median(o[~np.isnan(o)]) if (o >= 0).any() else 0.0 for o in own.T])
-    jumps = (own > np.maximum(_LEAST_JUMP_M, _OVER_USUAL * usual)) & ~taken  # NaN is not
-    busy = np.flatnonzero(jumps.sum(axis=1) >= 2)
+    """Rows in which two joints change places with respect to the frame before."""
     found: dict[tuple[int, int], list[int]] = {}
+    busy = np.flatnonzero(jumps.any(axis=1))
     for begin in range(0, len(busy), _BLOCK):
-        frames = busy[begin : begin + _BLOCK]
-        # (frame, i, j): how near joint i is to where joint j was expected
-        to_other = _nearest(position[None, frames, :, None], places[:, frames, None])
+        rows = busy[begin : begin + _BLOCK]
+        # (row, i, j): how near joint i is to where joint j was expected
+        to_other = _nearest(position[None, rows, :, None], places[:, rows, None])
         theirs = np.maximum(to_other, to_other.transpose(0, 2, 1))
         theirs = np.where(np.isnan(theirs), np.inf, theirs)
         best = theirs.min(axis=2, keepdims=True)
-        mine = np.where(jumps[frames], own[frames], 0.0)
+        mine = np.where(jumps[rows], own[rows], 0.0)
         mine = np.minimum(mine[:, :, None], mine[:, None, :])
         change = (theirs <= best) & (theirs <= best.transpose(0, 2, 1))
         change &= theirs < _LEFT_OVER * mine
         for f, i, j in zip(*np.nonzero(np.triu(change, 1)), strict=True):
-            found.setdefault((int(i), int(j)), []).append(int(frames[f]))
-    return {pair: np.array(frames, dtype=np.int64) for pair, frames in found.items()}
+            found.setdefault((int(i), int(j)), []).append(int(rows[f]))
+    return {pair: np.array(rows, dtype=np.int64) for pair, rows in found.items()}
+
+
+def _medians(own: FloatArray) -> FloatArray:
+    return np.array([np.median(o[~np.isnan(o)]) if (o >= 0).any() else 0.0 for o in own.T])
 
 
 def _stretches(linked: BoolArray) -> IntArray:
@@ -162,8 +247,8 @@ def _rarer(events: IntArray, stretch: IntArray) -> list[tuple[int, int]]:
     """Ranges (first, end) of the rarer of two labellings, which every event exchanges."""
     ranges = []
     for number in np.unique(stretch[events]):
-        inside = np.flatnonzero(stretch == number)
-        begin, end = int(inside[0]), int(inside[-1]) + 1
+        begin = int(np.searchsorted(stretch, number))
+        end = int(np.searchsorted(stretch, number, side="right"))
         edges = [begin, *events[stretch[events] == number].tolist(), end]
         parts = list(pairwise(edges))
         odd = sum(last - first for first, last in parts[1::2])
@@ -201,10 +286,11 @@ def _limbs(skeleton: Skeleton) -> list[list[tuple[int, int]]]:
     return limbs
 
 
-def _findings(
-    exchanged: dict[tuple[int, int], BoolArray], skeleton: Skeleton, done: str
+def swap_findings(
+    exchanged: Exchanged, skeleton: Skeleton, swaps: Literal["repair", "report"]
 ) -> list[Finding]:
     """One finding per range of frames, with all the pairs exchanged there."""
+    done = "changed back" if swaps == "repair" else "left as they are"
     ranges: dict[tuple[int, int], list[str]] = {}
     for (i, j), where in exchanged.items():
         edge = np.flatnonzero(np.diff(np.concatenate(([0], where.astype(np.int8), [0]))))

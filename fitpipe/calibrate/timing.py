@@ -6,11 +6,95 @@ from dataclasses import replace
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray
+from fitpipe.arrays import FloatArray, writable
 from fitpipe.errors import CalibrationError
+from fitpipe.kernels.resample import resample
 from fitpipe.records import Finding, Take
+from fitpipe.records.take import rate_hz
 
 _SAME_TICK = 0.02  # stamps within 2 % of the reference's tick are the same instant
+
+
+class Resampling:
+    """How a source gets onto the reference's clock, for all of a take or stretch by stretch.
+
+    Parameters
+    ----------
+    source : str
+        Its name, for messages.
+    own_s, time_s : ndarray, shape (own time,) and (time,), seconds
+        Stamps of the whole take, and the reference's.
+    max_gap_s : float, seconds
+        Longest gap that is bridged; two ticks of the take are always bridged.
+
+    Raises
+    ------
+    CalibrationError
+        The take and the clock do not overlap in time.
+    """
+
+    def __init__(
+        self, source: str, own_s: FloatArray, time_s: FloatArray, *, max_gap_s: float
+    ) -> None:
+        self._own_s, self._time_s = own_s, time_s
+        self._tick_s = tick_s(own_s)
+        self._reach_s = max(max_gap_s, 2.01 * self._tick_s)
+        self.is_same_clock = len(own_s) == len(time_s) and np.allclose(
+            own_s, time_s, rtol=0, atol=_SAME_TICK * tick_s(time_s)
+        )
+        if not self.is_same_clock and max(own_s[0], time_s[0]) > min(own_s[-1], time_s[-1]):
+            raise CalibrationError(
+                f"source {source!r} runs from {own_s[0]:.3f} to {own_s[-1]:.3f} s and the "
+                f"reference from {time_s[0]:.3f} to {time_s[-1]:.3f} s: they do not overlap",
+                hint="calibrate.time_offset = 'estimate' finds the offset from the motion",
+            )
+
+    def rows(self, begin: int, end: int) -> tuple[int, int]:
+        """Frames of the source that have a say in frames ``begin`` to ``end`` of the reference."""
+        if self.is_same_clock:
+            return begin, end
+        # a sample may count for an instant from a reach before to a reach after it
+        low = self._time_s[begin] - self._reach_s - self._tick_s
+        high = self._time_s[end - 1] + self._reach_s + self._tick_s
+        first = int(np.searchsorted(self._own_s, low))
+        return first, max(int(np.searchsorted(self._own_s, high, side="right")), first)
+
+    def stretch(self, take: Take, begin: int, end: int) -> Take:
+        """The source at frames ``begin`` to ``end`` of the reference; ``take`` holds its rows.
+
+        A point is NaN where the instant lies outside the take, or between two samples of that
+        point that are too far apart.
+        """
+        time_s = self._time_s[begin:end]
+        if self.is_same_clock:
+            return replace(take, time_s=time_s)
+        instants = _snapped(time_s, take.time_s, _SAME_TICK * self._tick_s)
+        position = np.empty((len(time_s), take.n_points, 3))
+        given = np.zeros((0, 0)) if take.confidence is None else take.confidence
+        confidence = np.empty(position.shape[:2] if given.size else (0, 0))
+        own = (writable(take.position_m), writable(take.time_s), writable(given))
+        resample(*own, writable(instants), self._reach_s, position, confidence)
+        return replace(
+            take,
+            position_m=position,
+            time_s=time_s,
+            confidence=None if take.confidence is None else confidence,
+        )
+
+    def findings(self) -> list[Finding]:
+        """What to tell of it; nothing where both share one clock."""
+        own_s, time_s = self._own_s, self._time_s
+        if self.is_same_clock:
+            return []
+        start, end = max(own_s[0], time_s[0]), min(own_s[-1], time_s[-1])
+        n_inside = int(np.count_nonzero((time_s >= start) & (time_s <= end)))
+        resampled = Finding(
+            f"{len(own_s)} frames at {rate_hz(own_s):.6g} Hz, the reference has {len(time_s)} at "
+            f"{1 / tick_s(time_s):.6g} Hz",
+            f"put on the reference clock; {n_inside} frames in common",
+            "note",
+        )
+        return [resampled, *_lost(own_s, time_s)]
 
 
 def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
@@ -32,69 +116,25 @@ def onto_clock(take: Take, time_s: FloatArray, *, max_gap_s: float) -> Take:
     CalibrationError
         The take and the clock do not overlap in time.
     """
-    if take.n_frames == len(time_s) and np.allclose(
-        take.time_s, time_s, rtol=0, atol=_SAME_TICK * tick_s(time_s)
-    ):
-        return replace(take, time_s=time_s)
-    start, end = max(take.time_s[0], time_s[0]), min(take.time_s[-1], time_s[-1])
-    if start > end:
-        raise CalibrationError(
-            f"source {take.source!r} runs from {take.time_s[0]:.3f} to {take.time_s[-1]:.3f} s and "
-            f"the reference from {time_s[0]:.3f} to {time_s[-1]:.3f} s: they do not overlap",
-            hint="calibrate.time_offset = 'estimate' finds the offset from the motion",
-        )
-    own_tick = tick_s(take.time_s)
-    reach = max(max_gap_s, 2.01 * own_tick)
-    instants = _snapped(time_s, take.time_s, _SAME_TICK * own_tick)
-    position = np.full((len(time_s), take.n_points, 3), np.nan)
-    confidence = None if take.confidence is None else np.zeros(position.shape[:2])
-    for p in range(take.n_points):
-        seen = np.flatnonzero(take.is_observed[:, p])
-        if seen.size == 0:
-            continue
-        at = take.time_s[seen]
-        after = np.searchsorted(at, instants, side="left").clip(0, seen.size - 1)
-        before = np.where(at[after] <= instants, after, after - 1).clip(0)
-        span = at[after] - at[before]
-        good = (at[before] <= instants) & (instants <= at[after]) & (span <= reach)
-        share = np.where(span > 0, (instants - at[before]) / np.where(span > 0, span, 1), 0.0)
-        first, last = take.position_m[seen[before], p], take.position_m[seen[after], p]
-        position[good, p] = (first + share[:, None] * (last - first))[good]
-        if confidence is not None and take.confidence is not None:
-            lower = np.minimum(take.confidence[seen[before], p], take.confidence[seen[after], p])
-            confidence[good, p] = lower[good]
-    n_inside = int(np.count_nonzero((time_s >= start) & (time_s <= end)))
-    resampled = Finding(
-        f"{take.n_frames} frames at {take.rate_hz:.6g} Hz, the reference has {len(time_s)} at "
-        f"{1 / tick_s(time_s):.6g} Hz",
-        f"put on the reference clock; {n_inside} frames in common",
-        "note",
-    )
-    return replace(
-        take,
-        position_m=position,
-        time_s=time_s,
-        confidence=confidence,
-        repairs=(*take.repairs, resampled, *_lost(take, time_s)),
-    )
+    way = Resampling(take.source, take.time_s, time_s, max_gap_s=max_gap_s)
+    moved = way.stretch(take, 0, len(time_s))
+    return moved.with_findings(way.findings()) if not way.is_same_clock else moved
 
 
-def _lost(take: Take, time_s: FloatArray) -> list[Finding]:
+def _lost(own_s: FloatArray, time_s: FloatArray) -> list[Finding]:
     """Frames of either that lie a tick or more before or after the other."""
-    least_s = (1 - _SAME_TICK) * max(tick_s(take.time_s), tick_s(time_s))
+    least_s = (1 - _SAME_TICK) * max(tick_s(own_s), tick_s(time_s))
 
     def n_outside(inner: FloatArray, outer: FloatArray) -> int:
         outside = (inner < outer[0] - least_s) | (inner > outer[-1] + least_s)
         return int(np.count_nonzero(outside))
 
     findings = []
-    if n := n_outside(take.time_s, time_s):
+    if n := n_outside(own_s, time_s):
         findings.append(
-            Finding(
-                f"{n} of its {take.n_frames} frames lie outside the reference's time", "not used"
-            )
+            Finding(f"{n} of its {len(own_s)} frames lie outside the reference's time", "not used")
         )
-    if n := n_outside(time_s, take.time_s):
+    if n := n_outside(time_s, own_s):
         findings.append(
             Finding(
                 f"{n} of the reference's {len(time_s)} frames lie outside its time",

@@ -104,8 +104,11 @@ class WeightsConfig(Section):
     noise: bool = Field(
         True, description="Weigh sources and joints by the noise measured on the take."
     )
-    noise_floor_m: Positive = Field(
-        0.01, description="Added to the noise (squares): slow errors, which noise does not show."
+    noise_floor_m: Positive | None = Field(
+        None,
+        description="Added to the noise (squares): slow errors, which noise does not show. "
+        "Default: what registered sources lie apart beyond their noise, 0.01 for a single one.",
+        examples=[0.01],
     )
     swaps: Literal["repair", "report", "off"] = Field(
         "repair", description="What to do where labels of one source change places for a while."

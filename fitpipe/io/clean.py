@@ -80,7 +80,8 @@ def to_take(
         lambda: frame_times(raw, len(position), path, options, findings),
         lambda: up_axis(raw, labels, position, path, options, findings),
     )
-    position *= metres_per(unit)
+    with np.errstate(invalid="ignore"):  # damaged bytes may be signalling NaNs
+        position *= metres_per(unit)
     _tell_zeros(zero, position, labels, findings)
     check_size(labels, position, unit, findings)
     if len(rows) < len(position):

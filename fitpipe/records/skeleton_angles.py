@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
-from fitpipe.kernels.segment_turns import continue_quaternions
 from fitpipe.records.checks import Faults
 from fitpipe.records.skeleton import Skeleton
 
@@ -143,6 +142,9 @@ class SkeletonAngles:
     @cached_property
     def local_wxyz(self) -> FloatArray:
         """Parent segment from segment, (time, segment, 4); NaN where either is absent."""
+        # here, so that reading a fit, or finding that a run is done, does not wait for Numba
+        from fitpipe.kernels.segment_turns import continue_quaternions
+
         local = np.array(self.world_wxyz)
         for segment, up in enumerate(self.segment_parent):
             if up >= 0:

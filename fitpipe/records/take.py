@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fitpipe.arrays import BoolArray, FloatArray, all_of_xyz, frozen
+from fitpipe.arrays import BoolArray, FloatArray, frozen
 from fitpipe.records.checks import Faults
 from fitpipe.records.finding import Finding
 
@@ -163,20 +163,12 @@ class Take:
 
         NaN for a take of one frame.
         """
-        if self.n_frames < 2:
-            return float("nan")
-        ticks = np.diff(self.time_s)
-        return float(1 / (ticks.mean() if self.is_uniform else np.median(ticks)))
+        return rate_hz(self.time_s)
 
     @cached_property
     def is_uniform(self) -> bool:
         """Whether the frames are evenly spaced, up to rounding of the stamps to milliseconds."""
-        ticks = np.diff(self.time_s)
-        if ticks.size < 2:
-            return True
-        middle = np.median(ticks)
-        allowed = max(_UNIFORM_TICK * middle, min(_TIME_ROUNDING_S, 0.5 * middle))
-        return bool(np.all(np.abs(ticks - middle) <= allowed))
+        return _is_uniform(np.diff(self.time_s))
 
     def index(self, label: str) -> int:
         """Column of a label; ValueError if it is not there."""
@@ -194,11 +186,34 @@ class Take:
         )
 
 
+def rate_hz(time_s: FloatArray) -> float:
+    """Frames per second: mean over the stamps if evenly spaced, else 1 / median tick.
+
+    NaN for a single stamp.
+    """
+    if len(time_s) < 2:
+        return float("nan")
+    ticks = np.diff(time_s)
+    return float(1 / (ticks.mean() if _is_uniform(ticks) else np.median(ticks)))
+
+
+def _is_uniform(ticks: FloatArray) -> bool:
+    if ticks.size < 2:
+        return True
+    middle = np.median(ticks)
+    allowed = max(_UNIFORM_TICK * middle, min(_TIME_ROUNDING_S, 0.5 * middle))
+    return bool(np.all(np.abs(ticks - middle) <= allowed))
+
+
 def _whole_samples(position: FloatArray) -> tuple[FloatArray, int]:
     """Set samples with a non-finite coordinate to NaN; also how many were only partly NaN."""
-    seen = all_of_xyz(np.isfinite(position))
-    odd = ~seen & ~all_of_xyz(np.isnan(position))
-    n_odd = int(np.count_nonzero(odd))
+    finite = np.isfinite(position)
+    if finite.all():
+        return position, 0
+    x, y, z = (finite[..., c] for c in range(3))
+    seen, some = x & y & z, x | y | z
+    n_odd = int(np.count_nonzero(some & ~seen))
+    n_odd += int(np.count_nonzero(np.isinf(position[~some]).any(axis=-1)))
     if n_odd == 0:
         return position, 0
     return frozen(np.where(seen[..., None], position, np.nan)), n_odd

@@ -93,20 +93,22 @@ def fit_frames(
             "[solve] cannot hold: that solver knows bones only",
             hint="leave these settings out, or use a skeleton without rigid_pairs",
         )
+    slot = np.argsort(tree.order)
     last = None
     fit_block, size = _solver(settings)
     for begin in range(0, n_time, size):
         block = slice(begin, min(begin + size, n_time))
-        target = np.ascontiguousarray(problem.target[block][:, tree.order])
-        stiffness = np.ascontiguousarray(problem.stiffness[block][:, tree.order])
+        target = np.take(problem.target[block], tree.order, axis=1)
+        stiffness = np.take(problem.stiffness[block], tree.order, axis=1)
         start = _start(problem, block, tree, last, settings)
         fitted = fit_block(
             target, stiffness, tree.length_m, tree.parent, rest=tree.rest, last=last, start=start
         )
         last = last_directions(target, stiffness, tree.length_m, tree.parent, last=last)
         carried = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
-        fits.position[block, tree.order] = fitted.position
-        fits.status[block, tree.order] = np.where(fitted.active, carried, JointStatus.ABSENT)
+        np.take(fitted.position, slot, axis=1, out=fits.position[block])
+        status = np.where(fitted.active, carried, JointStatus.ABSENT)
+        fits.status[block] = np.take(status, slot, axis=1)
         fits.frame_status[block] = fitted.outcome
         fits.objective[block] = fitted.objective + problem.constant[block]
         fits.objective_start[block] = fitted.objective_start + problem.constant[block]

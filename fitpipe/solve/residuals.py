@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from fitpipe.arrays import BoolArray, FloatArray
+from fitpipe.arrays import FloatArray, writable
+from fitpipe.kernels.sources import distances, farthest_apart, length_errors
 
 
 def residuals(position_m: FloatArray, observation_m: FloatArray) -> FloatArray:
     """Distance of each observation to the fitted joint, shape (time, source, joint), metres."""
-    return np.asarray(np.linalg.norm(observation_m - position_m[:, None], axis=-1))
+    out = np.empty(observation_m.shape[:3])
+    distances(writable(observation_m), writable(position_m), out)
+    return out
 
 
 def disagreement(observation_m: FloatArray) -> FloatArray:
@@ -17,13 +20,9 @@ def disagreement(observation_m: FloatArray) -> FloatArray:
 
     NaN where fewer than two sources saw the joint.
     """
-    n_time, n_sources, n_joints, _ = observation_m.shape
-    largest = np.full((n_time, n_joints), np.nan)
-    for a in range(n_sources):
-        for b in range(a + 1, n_sources):
-            apart = np.linalg.norm(observation_m[:, a] - observation_m[:, b], axis=-1)
-            largest = np.fmax(largest, apart)
-    return largest
+    out = np.empty((len(observation_m), observation_m.shape[2]))
+    farthest_apart(writable(observation_m), out)
+    return out
 
 
 def worst_bone_error(
@@ -34,11 +33,7 @@ def worst_bone_error(
     Those with an absent end or without a known length do not count; NaN in a frame without any
     position, 0 in one with positions but no whole bone.
     """
-    worst = np.where(np.isnan(position_m[..., 0]).all(axis=1), np.nan, 0.0)
-    for (parent, child), length in zip(links, length_m, strict=True):
-        error = np.abs(
-            np.linalg.norm(position_m[:, child] - position_m[:, parent], axis=-1) - length
-        )
-        whole: BoolArray = ~np.isnan(error)
-        worst[whole] = np.maximum(worst[whole], error[whole])
+    up, down = np.array(links, np.int64).reshape(-1, 2).T.copy()
+    worst = np.empty(len(position_m))
+    length_errors(writable(position_m), up, down, writable(length_m), worst)
     return worst

@@ -35,6 +35,7 @@ class Tuning(NamedTuple):
     smoothness: FloatArray  # (joint,) s, in seconds^(2 q - 1)
     cutoff_hz: FloatArray  # (joint,) frequency whose amplitude the smoother halves
     noise_m: FloatArray  # (source, joint) per axis, metres; NaN where never seen
+    usual_weight: FloatArray  # (source, joint) at which an observation has that noise
 
 
 def rate_of(time_s: FloatArray) -> float:
@@ -97,21 +98,26 @@ def tune(
         chosen = np.full(len(stiffness), smoothness)
     else:
         chosen = _best(grid, blocks, robust=robust)
+    usual = _usual_weight(blocks)
     noise = _noise(blocks, chosen)
     if robust:
         for _ in range(_ROUNDS):
             for block in blocks:
-                block.reweigh(chosen, noise)
+                block.reweigh(chosen, noise, usual)
             noise = _noise(blocks, chosen)
         if smoothness is None:
             # over the whole grid again: gross errors can make a joint look slower than it is
             chosen = _best(grid, blocks, robust=False)
             noise = _noise(blocks, chosen)
-    return Tuning(chosen, to_cutoff(chosen, stiffness, rate, order), noise)
+    return Tuning(chosen, to_cutoff(chosen, stiffness, rate, order), noise, usual)
 
 
 def robust_weight(
-    weight: FloatArray, observation_m: FloatArray, position_m: FloatArray, noise_m: FloatArray
+    weight: FloatArray,
+    observation_m: FloatArray,
+    position_m: FloatArray,
+    noise_m: FloatArray,
+    usual_weight: FloatArray | None = None,
 ) -> FloatArray:
     """Weights times exp(-r² / 2 c²), r the distance in units of the noise, c² = 15.
 
@@ -125,6 +131,8 @@ def robust_weight(
         The motion without its noise.
     noise_m : ndarray, shape (source, joint), metres per axis
         Taken as 3 mm where it is less; where NaN or infinite, nothing is weighed down.
+    usual_weight : ndarray, shape (source, joint), optional
+        Observations of less weight are noisier, by the root. Default: all have the same noise.
 
     References
     ----------
@@ -134,6 +142,8 @@ def robust_weight(
     scale = np.where(is_known, 30.0 * np.maximum(noise_m, _LEAST_NOISE_M) ** 2, np.inf)
     squared, out = np.empty_like(weight), np.empty_like(weight)
     squared_distances(observation_m, weight, position_m, squared)
+    if usual_weight is not None:
+        squared *= weight / usual_weight
     weigh_down(weight, squared, scale, _SET_ASIDE, out)
     return out
 
@@ -200,9 +210,11 @@ class _Block:
         sums = np.einsum("tj,tjx->jx", total, target)
         return np.asarray(sums / np.maximum(total.sum(axis=0), np.finfo(np.float64).tiny)[:, None])
 
-    def reweigh(self, smoothness: FloatArray, noise_m: FloatArray) -> None:
+    def reweigh(
+        self, smoothness: FloatArray, noise_m: FloatArray, usual_weight: FloatArray
+    ) -> None:
         position = smooth(self.target, self.diagonal, self.is_held, self.rows, smoothness)
-        self._pose(robust_weight(self.given, self.observation, position, noise_m))
+        self._pose(robust_weight(self.given, self.observation, position, noise_m, usual_weight))
 
     def left_out(self, smoothness: FloatArray) -> FloatArray:
         """Squared distance of each target to its prediction without its run, (time, joint).
@@ -235,6 +247,15 @@ def _scored(n_time: int) -> list[slice]:
         return [slice(0, n_time)]
     starts = np.linspace(0, n_time - _SCORED_BLOCK, _SCORED_FRAMES // _SCORED_BLOCK).astype(int)
     return [slice(start, start + _SCORED_BLOCK) for start in starts]
+
+
+def _usual_weight(blocks: list[_Block]) -> FloatArray:
+    """Median of the weights above 0, (source, joint); 1 where there are none."""
+    given = np.concatenate([block.given for block in blocks])
+    some = (given > 0).any(axis=0)
+    usual = np.ones(some.shape)
+    usual[some] = np.nanmedian(np.where(given > 0, given, np.nan)[:, some], axis=0)
+    return usual
 
 
 def _noise(blocks: list[_Block], smoothness: FloatArray) -> FloatArray:

@@ -240,7 +240,7 @@ def _fit_window(
     weight = given
     for _ in range(_ROUNDS if settings.robust else 0):
         near = motion(target, stiffness)[:, tree.point]
-        weight = robust_weight(given, observation_m, near, tuning.noise_m)
+        weight = robust_weight(given, observation_m, near, tuning.noise_m, tuning.usual_weight)
         target, stiffness = _pose_points(observation_m, weight, is_in)
     everywhere = held.astype(np.float64)
     start = fit_tree(
