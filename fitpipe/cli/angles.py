@@ -65,7 +65,7 @@ def _text(rows: list[Range]) -> str:
         cells.append(
             [
                 f"{row.joint} {row.angle}",
-                *("n/a" if value != value else f"{value:.1f}" for value in degrees),
+                *("n/a" if value != value else f"{round(value, 1) + 0.0:.1f}" for value in degrees),
                 *(frames if is_first else ["", "", ""]),
             ]
         )
