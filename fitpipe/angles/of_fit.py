@@ -14,6 +14,8 @@ from fitpipe.config import AnglesConfig
 from fitpipe.errors import ConfigError
 from fitpipe.records import Finding, LimitStatus, Skeleton, SkeletonAngles
 
+_EXCEED = "joint angles exceed the limits"
+
 
 class AnglesOfFit(NamedTuple):
     """Angles, and the positions they belong to."""
@@ -75,6 +77,11 @@ def angles_of_fit(
     )
 
 
+def log_of(angles: SkeletonAngles, log: tuple[Finding, ...] = ()) -> tuple[Finding, ...]:
+    """A log with what is to be told of these angles, in place of what it told of others."""
+    return (*(f for f in log if not f.what.startswith(_EXCEED)), *_beyond(angles))
+
+
 def _beyond(angles: SkeletonAngles) -> tuple[Finding, ...]:
     """Says which angles exceed their limits, and in how many frames."""
     frames = (angles.limit_status == LimitStatus.BEYOND).any(axis=1)
@@ -82,7 +89,7 @@ def _beyond(angles: SkeletonAngles) -> tuple[Finding, ...]:
         return ()
     return (
         Finding(
-            f"joint angles exceed the limits of the preset {angles.preset!r} in "
+            f"{_EXCEED} of the preset {angles.preset!r} in "
             f"{np.count_nonzero(frames)} frames ({_worst(angles)})",
             "flagged in angles.limit_status",
             "note",
