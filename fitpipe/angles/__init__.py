@@ -14,7 +14,7 @@ from fitpipe.angles.jacobian import (
 from fitpipe.angles.joint import Effector, Joint
 from fitpipe.angles.limited import load_limit_kernels
 from fitpipe.angles.newton import objective_derivatives
-from fitpipe.angles.of_fit import AnglesOfBlock, AnglesOfFit, Window
+from fitpipe.angles.of_fit import AnglesOfBlock, AnglesOfFit, Window, log_of
 from fitpipe.angles.pinv import pinv_step
 from fitpipe.angles.pose import pose_skeleton
 from fitpipe.angles.problem import IkWarning
@@ -45,6 +45,7 @@ __all__ = [
     "dls_step",
     "jacobian",
     "load_limit_kernels",
+    "log_of",
     "manipulability",
     "measure",
     "numerical_jacobian",

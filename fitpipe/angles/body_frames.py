@@ -1,4 +1,4 @@
-"""Frames that several bones fix together (weighted Kabsch)."""
+"""Frames that several lines between joints fix together (Kabsch)."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ import numpy as np
 from fitpipe.arrays import BoolArray, FloatArray
 from fitpipe.kernels.segment_turns import carry_bodies
 
-# second singular value over the first below which the bones lie too near to one line: that of two
-# equal bones ten degrees apart
+# second singular value over the first below which the lines lie too near to one: that of two of
+# equal length ten degrees apart
 _FLAT = np.tan(np.radians(5)) ** 2
 
 
 def body_frames(
-    direction: FloatArray, rest: FloatArray, length_m: FloatArray, guess: FloatArray
+    line_m: FloatArray, rest_m: FloatArray, guess: FloatArray
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Rotations that lay the zero pose of a body's bones onto them, best in least squares.
+    """Rotations that lay the zero pose of a body's lines onto them, best in least squares.
 
     Parameters
     ----------
-    direction : ndarray, shape (time, bone, 3)
-        Unit vectors of the body's bones in the world; NaN where absent.
-    rest : ndarray, shape (bone, 3)
-        The same in the zero pose.
-    length_m : ndarray, shape (bone,), metres
+    line_m : ndarray, shape (time, line, 3), metres
+        The body's lines in the world; NaN where absent.
+    rest_m : ndarray, shape (line, 3), metres
+        The same in the zero pose; NaN where unknown.
     guess : ndarray, shape (time, 3, 3)
-        What the body is like if its bones never fix it.
+        What the body is like if its lines never fix it.
 
     Returns
     -------
     R_world_body : ndarray, shape (time, 3, 3)
-        NaN where no bone is there.
+        NaN where no line is there.
     is_fixed : ndarray of bool, shape (time,)
-        Where the bones fix it; elsewhere it is carried over from the frames around.
+        Where the lines fix it; elsewhere it is carried over from the frames around.
     is_told : ndarray of bool, shape (time,)
         Where there is any such frame to carry it from.
 
@@ -40,9 +39,8 @@ def body_frames(
     ----------
     Kabsch (1976), doi:10.1107/S0567739476001873.
     """
-    weight = np.where(np.isnan(length_m), 0.0, length_m) ** 2
-    seen = np.nan_to_num(direction)
-    H = np.einsum("b,tbi,bj->tij", weight, seen, rest)
+    seen = np.nan_to_num(line_m)
+    H = np.einsum("tbi,bj->tij", seen, np.nan_to_num(rest_m))
     U, sigma, Vt = np.linalg.svd(H)
     there = sigma[:, 0] > 0
     fixed = there & (sigma[:, 1] > _FLAT * sigma[:, 0])

@@ -38,7 +38,9 @@ class Definition:
     rows: tuple[SegmentRow, ...]
     segments: tuple[str, ...]
     parents: tuple[int, ...]  # index of the segment an angle is relative to, -1 the world
-    members: tuple[tuple[int, ...], ...]  # per body, its bones
+    line_owner: IntArray  # (line,) the body that a line turns with
+    line_joint: FloatArray  # (line, joint) a line is the sum of so much of every joint's place
+    line_bone: FloatArray  # (line, bone) and of so much of every bone
     rest: FloatArray  # (bone, 3) unit vector, the zero pose
     hinged: tuple[int, ...]  # per bone, the bone that bends about its hinge; -1 without
     below: tuple[tuple[int, ...], ...]  # per bone, the bones at its end
@@ -46,7 +48,23 @@ class Definition:
     @property
     def n_bodies(self) -> int:
         """Number of body frames."""
-        return len(self.members)
+        return len(self.preset.body)
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """Per body, the bones between the joints of its lines."""
+        return tuple(
+            tuple(np.flatnonzero(self.line_bone[self.line_owner == body].any(axis=0)).tolist())
+            for body in range(self.n_bodies)
+        )
+
+    def line_rest_m(self, bone_length_m: FloatArray) -> FloatArray:
+        """The lines in the zero pose, (line, 3), metres; NaN where a bone's length is not known."""
+        bones = bone_length_m[:, None] * self.rest
+        unknown = np.isnan(bone_length_m)
+        lines = self.line_bone @ np.where(unknown[:, None], 0.0, bones)
+        lines[(self.line_bone[:, unknown] != 0).any(axis=1)] = np.nan
+        return np.asarray(lines)
 
     def bone_row(self, bone: int) -> BoneRow:
         """What the preset says of a bone."""
@@ -164,7 +182,11 @@ def _general(skeleton: Skeleton, preset: AnglePreset) -> AnglePreset:
     for parent, child in skeleton.bones:
         children.setdefault(parent, []).append(skeleton.joints[child])
     roots = [i for i, parent in enumerate(skeleton.parents) if parent < 0 and i in children]
-    bodies = [BodyRow(name=skeleton.joints[i], bones=children[i]) for i in roots]
+    names = skeleton.joints
+    bodies = [
+        BodyRow(name=names[i], lines=tuple((names[i], child) for child in children[i]))
+        for i in roots
+    ]
     bones = [
         BoneRow(
             joint=skeleton.joints[child],
@@ -186,15 +208,11 @@ class _Laid:
         self.bone_of = {joint: k for k, joint in enumerate(self.joints)}
         self.body_of: dict[str, str] = {}
         given = {row.joint: row for row in preset.bone}
-        for name in (*given, *(bone for body in preset.body for bone in body.bones)):
+        for name in given:
             if name not in self.bone_of:
                 hint = suggest(name, self.joints)
                 self.faults.append(f"no bone of {skeleton.name!r} ends at {name!r}; {hint}")
-        for body in preset.body:
-            for bone in body.bones:
-                if bone in self.body_of:
-                    self.faults.append(f"{bone!r} belongs to two bodies")
-                self.body_of[bone] = body.name
+        self._lay_lines()
         rows = [given.get(joint) or BoneRow(joint=joint) for joint in self.joints]
         self.rows: list[SegmentRow] = [*preset.body, *rows]
         self.names = [body.name for body in preset.body] + self.joints
@@ -235,13 +253,42 @@ class _Laid:
             rows=tuple(self.rows),
             segments=tuple(self.names),
             parents=tuple(self.parents),
-            members=tuple(
-                tuple(self.bone_of[bone] for bone in body.bones) for body in self.preset.body
-            ),
+            line_owner=np.array(self.line_owner, dtype=np.int64),
+            line_joint=self.line_joint,
+            line_bone=self.line_bone,
             rest=self.rest,
             hinged=tuple(self.hinged),
             below=tuple(self.below),
         )
+
+    def _lay_lines(self) -> None:
+        """Every line as a sum of joints and of bones; which body a bone belongs to."""
+        skeleton = self.skeleton
+        lines = [(i, line) for i, body in enumerate(self.preset.body) for line in body.lines]
+        self.line_owner = [owner for owner, _ in lines]
+        self.line_joint = np.zeros((len(lines), skeleton.n_joints))
+        self.line_bone = np.zeros((len(lines), skeleton.n_bones))
+        for row, (owner, ends) in enumerate(lines):
+            body = self.preset.body[owner].name
+            for sign, end in zip((-1.0, 1.0), ends, strict=True):
+                joints = (end,) if isinstance(end, str) else end
+                for joint in joints:
+                    if joint not in skeleton.joints:
+                        hint = suggest(joint, skeleton.joints)
+                        self.faults.append(f"{body}: no joint {joint!r}; {hint}")
+                        continue
+                    share = sign / len(joints)
+                    at = skeleton.joint_index(joint)
+                    self.line_joint[row, at] += share
+                    while skeleton.parents[at] >= 0:
+                        self.line_bone[row, self.bone_of[skeleton.joints[at]]] += share
+                        at = skeleton.parents[at]
+            # shares of the bones above both ends cancel, up to rounding
+            self.line_bone[row, np.abs(self.line_bone[row]) < 1e-9] = 0.0
+            for bone in np.flatnonzero(self.line_bone[row]).tolist():
+                other = self.body_of.setdefault(self.joints[bone], body)
+                if other != body:
+                    self.faults.append(f"{self.joints[bone]!r} belongs to {other} and {body}")
 
     def _parent(self, segment: int) -> int:
         name = self.rows[segment].parent

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from fitpipe.angles.definition import Definition
 from fitpipe.angles.limits import judged, nearest_to_limits
-from fitpipe.arrays import FloatArray, IntArray
+from fitpipe.arrays import BoolArray, FloatArray, IntArray
 from fitpipe.kernels import limited_pose as pose
 from fitpipe.records import LimitStatus, SkeletonAngles, TwistStatus
 
@@ -58,6 +58,18 @@ class Starts:
         self.euler, _ = nearest_to_limits(
             np.nan_to_num(around.euler_rad[frames]), definition.limit_rad, counts
         )
+        # lines that are there, and that are made of bones that are
+        placed = ~np.isnan(self.position_m[..., 0])
+        ends = np.array(definition.skeleton.bones, dtype=np.int64).reshape(-1, 2)
+        is_bone = placed[:, ends[:, 0]] & placed[:, ends[:, 1]]
+        is_seen = ~_any(definition.line_joint, ~placed)
+        is_seen &= ~np.isnan(definition.line_rest_m(angles.bone_length_m)[:, 0])
+        self.is_line = is_seen & ~_any(definition.line_bone, ~is_bone)
+        # the frame of a body without a bone between its joints cannot follow them
+        is_lost = is_seen & ~self.is_line
+        self.is_whole = np.ones((len(frames), definition.n_bodies), np.bool_)
+        for owner in range(definition.n_bodies):
+            self.is_whole[:, owner] = ~is_lost[:, definition.line_owner == owner].any(axis=1)
         self.stiff = {definition.body_between(*pair) for pair in definition.skeleton.rigid_pairs}
 
     def of(
@@ -91,6 +103,7 @@ class Starts:
             is_anchored=~np.isnan(self.anchor_m[i, :, 0]),
             target=np.where((stiffness > 0)[:, None], target_m, 0.0),
             stiffness=np.where(placed, stiffness, 0.0),
+            is_line=self.is_line[i],
             low=low,
             high=high,
         )
@@ -103,6 +116,8 @@ class Starts:
         bone = s - definition.n_bodies
         owner = s if bone < 0 else definition.body_of(bone)
         is_seen = self.status[i, s if owner < 0 else owner] == TwistStatus.MEASURED
+        if owner >= 0:
+            is_seen = is_seen and bool(self.is_whole[i, owner])
         if owner >= 0 and not is_seen and self.is_held:
             return pose.FIXED
         if bone < 0:
@@ -178,6 +193,11 @@ class Starts:
         middle = np.clip(carried_angle, low[s, 2], high[s, 2])
         low[s, 2] = max(low[s, 2], middle - _SIDE_RAD)
         high[s, 2] = min(high[s, 2], middle + _SIDE_RAD)
+
+
+def _any(shares: FloatArray, is_gone: BoolArray) -> BoolArray:
+    """Whether anything with a share (line, part) is gone (frame, part): (frame, line)."""
+    return np.asarray((is_gone.astype(float) @ np.abs(shares).T) > 0)
 
 
 def _parent_frames(angles: SkeletonAngles, frames: IntArray) -> FloatArray:

@@ -158,4 +158,13 @@ def _body(definition: Definition, angles: SkeletonAngles) -> pose.Body:
         from_joint=np.concatenate([none, bones[:, 0]]),
         to_joint=np.concatenate([none, bones[:, 1]]),
         anchor=np.array(angles.anchor, dtype=np.int64),
+        line_owner=definition.line_owner,
+        line_rest=np.nan_to_num(definition.line_rest_m(angles.bone_length_m)),
+        line_bone=np.concatenate(
+            [
+                np.zeros((len(definition.line_owner), n_bodies)),
+                definition.line_bone * np.nan_to_num(angles.bone_length_m),
+            ],
+            axis=1,
+        ),
     )

@@ -9,6 +9,7 @@ from fitpipe.arrays import BoolArray, ByteArray, FloatArray
 from fitpipe.records import LimitStatus, TwistStatus
 
 TOLERANCE_RAD = 1e-6  # an angle this near to its limit is on it
+_LOCKED = 1e-3  # cosine of the middle angle below which rounding alone decides the two others
 
 
 def nearest_to_limits(
@@ -52,6 +53,8 @@ def _unwound(euler_rad: FloatArray, limit_rad: FloatArray) -> FloatArray:
 
 def _excess(euler_rad: FloatArray, limit_rad: FloatArray, is_judged: BoolArray) -> FloatArray:
     over = np.maximum(limit_rad[..., 0] - euler_rad, euler_rad - limit_rad[..., 1])
+    is_locked = np.abs(np.cos(euler_rad[..., 1])) < _LOCKED
+    over[..., [0, 2]] = np.where(is_locked[..., None], -np.inf, over[..., [0, 2]])
     return np.asarray(np.where(is_judged, over, -np.inf).max(axis=-1))
 
 

@@ -17,6 +17,7 @@ from fitpipe.errors import ConfigError
 from fitpipe.records import Finding, LimitStatus, Skeleton, SkeletonAngles
 
 REACH_FRAMES = 1024  # on either side of a block, from which twist is carried into it
+_EXCEED = "joint angles exceed the limits"
 
 
 class Window(NamedTuple):
@@ -112,16 +113,9 @@ class AnglesOfFit:
     def findings(self) -> tuple[Finding, ...]:
         """What was noticed in the blocks so far."""
         preset = repr(self._definition.preset.name)
-        found = []
-        if not self._has_limits and self._beyond.n_frames:
-            found.append(
-                Finding(
-                    f"joint angles exceed the limits of the preset {preset} in {self._beyond}",
-                    "flagged in angles.limit_status",
-                    "note",
-                    "angles.limits = true fits these frames within the limits",
-                )
-            )
+        found: list[Finding] = []
+        if not self._has_limits:
+            found += self._beyond.findings(preset)
         if self._n_refitted:
             was, now = 1e3 * np.sqrt(self._moved[:2] / self._moved[2])
             found.append(
@@ -158,6 +152,14 @@ class AnglesOfFit:
         return self._running.on(replace(angles, **part))
 
 
+def log_of(angles: SkeletonAngles, log: tuple[Finding, ...] = ()) -> tuple[Finding, ...]:
+    """A log with what is to be told of these angles, in place of what it told of others."""
+    beyond = _Beyond()
+    beyond.add(angles, slice(None))
+    kept = (finding for finding in log if not finding.what.startswith(_EXCEED))
+    return (*kept, *beyond.findings(repr(angles.preset)))
+
+
 class _Beyond:
     """Counts the frames in which angles exceed their limits."""
 
@@ -171,6 +173,19 @@ class _Beyond:
         self._labels = angles.segment_label
         self._counts = beyond.sum(axis=0) + (self._counts if self._counts.size else 0)
         self.n_frames += int(beyond.any(axis=1).sum())
+
+    def findings(self, preset: str) -> tuple[Finding, ...]:
+        """Says which angles exceed their limits, and in how many frames."""
+        if not self.n_frames:
+            return ()
+        return (
+            Finding(
+                f"{_EXCEED} of the preset {preset} in {self}",
+                "flagged in angles.limit_status",
+                "note",
+                "angles.limits = true fits these frames within the limits",
+            ),
+        )
 
     @property
     def worst(self) -> str:

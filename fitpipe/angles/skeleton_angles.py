@@ -134,7 +134,7 @@ class _Frames:
         bones = np.array(definition.skeleton.bones, dtype=np.int64).reshape(-1, 2)
         step = position_m[:, bones[:, 1]] - position_m[:, bones[:, 0]]
         size = np.linalg.norm(step, axis=-1)
-        self.definition, self.length_m = definition, length_m
+        self.definition, self.length_m, self.position_m = definition, length_m, position_m
         self.is_point = size < _POINT_M  # (time, bone)
         self.direction = step / np.where(self.is_point, np.nan, size)[..., None]
         self.is_there = ~np.isnan(size)
@@ -164,15 +164,23 @@ class _Frames:
         return np.asarray(np.swapaxes(parent, -1, -2) @ R)
 
     def _body(self, body: int) -> FloatArray:
-        members = list(self.definition.members[body])
+        own = self.definition.line_owner == body
         R, fixed, told = body_frames(
-            self.direction[:, members],
-            self.definition.rest[members],
-            self.length_m[members],
+            self._lines(own),
+            self.definition.line_rest_m(self.length_m)[own],
             self._parent_frames(body),
         )
         self._tell(body, ~np.isnan(R[:, 0, 0]), fixed, told)
         return R
+
+    def _lines(self, which: BoolArray) -> FloatArray:
+        """Lines (time, line, 3) of a body; NaN where one of their joints is absent."""
+        shares = self.definition.line_joint[which]
+        lines = np.empty((len(self.position_m), len(shares), 3))
+        for i, share in enumerate(shares):
+            joints = np.flatnonzero(share)
+            lines[:, i] = np.einsum("j,tjc->tc", share[joints], self.position_m[:, joints])
+        return lines
 
     def _bone(self, segment: int, bone: int) -> FloatArray:
         up = self._parent_frames(segment)

@@ -29,7 +29,7 @@ def angles(
     """Put joint angles into fits, in place of those they had, and tell each joint's range."""
     from dataclasses import replace
 
-    from fitpipe.angles import define, measure, ranges
+    from fitpipe.angles import define, log_of, measure, ranges
     from fitpipe.errors import ConfigError
     from fitpipe.output import check_writable, load_fit, save_fit, write_atomically
     from fitpipe.provenance import with_angles
@@ -45,7 +45,8 @@ def angles(
         definition = define(fit.skeleton, named)
         found = measure(fit.position, definition, fit.bone_length[: fit.skeleton.n_bones])
         provenance = with_angles(fit.provenance, named)
-        save_fit(replace(fit, angles=found, provenance=provenance), path)
+        log = log_of(found, fit.log)
+        save_fit(replace(fit, angles=found, log=log, provenance=provenance), path)
         print(f"{path}: {fit.n_frames} frames, preset {found.preset}\n")
         print(_text(ranges(found, definition, everything=everything)))
         if csv_file is not None:
@@ -65,7 +66,7 @@ def _text(rows: list[Range]) -> str:
         cells.append(
             [
                 f"{row.joint} {row.angle}",
-                *("n/a" if value != value else f"{value:.1f}" for value in degrees),
+                *("n/a" if value != value else f"{round(value, 1) + 0.0:.1f}" for value in degrees),
                 *(frames if is_first else ["", "", ""]),
             ]
         )

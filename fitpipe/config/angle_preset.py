@@ -35,6 +35,7 @@ def _different(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+Joints = str | tuple[str, ...]
 Sequence3 = Annotated[tuple[SignedAxis, SignedAxis, SignedAxis], AfterValidator(_three_axes)]
 Names3 = Annotated[tuple[str, str, str], AfterValidator(_different)]
 Limits = Annotated[dict[str, tuple[Degrees, Degrees]], AfterValidator(_low_to_high)]
@@ -62,7 +63,12 @@ class BodyRow(SegmentRow):
     """A frame that several bones fix together."""
 
     name: str
-    bones: list[str] = Field(min_length=1, description="Child joints of the bones.")
+    lines: tuple[tuple[Joints, Joints], ...] = Field(
+        min_length=1,
+        description="Lines that turn with the body, each from a joint to another; a list of joints "
+        "stands for their middle. The frame is the one that lays the lines of the zero pose onto "
+        "them best (Kabsch). The bones between the joints belong to the body.",
+    )
 
 
 class BoneRow(SegmentRow):

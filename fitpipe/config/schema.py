@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fitpipe.config.models import FitConfig
-from fitpipe.config.run import FileRow, RunConfig, TakesConfig
+from fitpipe.config.run import RunConfig
+from fitpipe.config.vary import OF_TAKE
 
 
 def run_schema() -> dict[str, Any]:
@@ -23,11 +24,10 @@ def run_schema() -> dict[str, Any]:
     for name, field in FitConfig.model_fields.items():
         kind = getattr(field.annotation, "__name__", "")
         of_take[name] = {"$ref": f"#/$defs/{kind}", "description": f"As in [{name}]."}
-    kept = {"subject", "markerset", *FileRow.model_fields} & TakesConfig.model_fields.keys()
     takes = schema["$defs"]["TakesConfig"]["properties"]
     of_take["takes"] = {
         "type": "object",
-        "properties": {name: takes[name] for name in takes if name in kept},
+        "properties": {name: takes[name] for name in OF_TAKE},
         "additionalProperties": False,
     }
     return schema

@@ -76,6 +76,9 @@ def _key(key: str, field: FieldInfo) -> Iterator[str]:
             yield f"#     {{ {inner} }},"
         yield "# ]"
         return
+    if value is None:
+        yield f"# {key} = ..."
+        return
     is_active = required or bool(field.json_schema_extra)
     yield ("" if is_active else "# ") + _assigned(key, value)
 

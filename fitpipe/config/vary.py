@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from fitpipe.config.layers import flat, merged, nested
 from fitpipe.config.load import make_config
@@ -16,7 +16,8 @@ from fitpipe.config.models import FitConfig
 from fitpipe.config.run import OverrideConfig, ReadingConfig, RunConfig
 from fitpipe.errors import ConfigError, suggest
 
-_OF_TAKE = (*ReadingConfig.model_fields, "subject", "markerset")  # what [takes] says of one take
+# what [takes] says of a take, beside its files
+OF_TAKE: Final = (*ReadingConfig.model_fields, "subject", "markerset", "static")
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,9 @@ def _check_keys(table: Mapping[str, Any], place: str) -> None:
         if not isinstance(inner, Mapping):
             raise ConfigError(f"[{section}]: expected a table, got {inner!r}", place=place)
         for key in inner if section == "takes" else ():
-            if key not in _OF_TAKE:
+            if key not in OF_TAKE:
                 raise ConfigError(
-                    f"[takes] {key}: cannot differ from take to take; {suggest(key, _OF_TAKE)}",
+                    f"[takes] {key}: cannot differ from take to take; {suggest(key, OF_TAKE)}",
                     place=place,
                 )
 

@@ -80,7 +80,8 @@ def to_take(
         lambda: frame_times(raw, len(position), path, options, findings),
         lambda: up_axis(raw, labels, position, path, options, findings),
     )
-    position *= metres_per(unit)
+    with np.errstate(invalid="ignore"):  # damaged bytes may be signalling NaNs
+        position *= metres_per(unit)
     findings += zero_findings(still_zero(zero, position), labels)
     check_size(labels, position, unit, findings)
     if len(rows) < len(position):

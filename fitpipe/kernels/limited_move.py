@@ -12,7 +12,6 @@ import numpy as np
 from fitpipe.kernels._jit import kernel
 from fitpipe.kernels.ik_links import turn_matrix
 from fitpipe.kernels.limited_pose import (
-    ABSENT,
     BALL,
     EULER,
     EULER_TWO,
@@ -23,6 +22,7 @@ from fitpipe.kernels.limited_pose import (
     SWING_EULER,
     TWIST,
     euler_matrix,
+    fill_lines,
     matmul,
     matmul_transposed,
     place,
@@ -88,12 +88,22 @@ def move(body, frame, state, step, out):
             elif kind == SWING:
                 _swing_on(body.rest[s], d, raw[s], state.local[s], R, S, out.local[s])
     for b in range(n):
-        if body.bone[b] < 0 and frame.kind[b] != ABSENT:
+        if body.bone[b] < 0 and has_members(body, frame, b):
             _put_members(body, frame, state, b, raw, R, S, out)
     for a in range(body.anchor.size):
         for r in range(3):
             out.anchor[a, r] = state.anchor[a, r] + step[3 * n + 3 * a + r]
     place(body, frame, out)
+
+
+@kernel()
+def has_members(body, frame, owner):
+    """Whether bones that may move against each other make up a body's frame."""
+    n = 0
+    for s in range(body.parent.size):
+        if body.body[s] == owner and frame.kind[s] == MEMBER:
+            n += 1
+    return n > 0
 
 
 @kernel()
@@ -126,11 +136,13 @@ def _put_members(body, frame, state, owner, raw, R, S, out):
     """Turn a body's bones, moved to `raw`, back until their best common turn (Kabsch) is none."""
     n = body.parent.size
     M = np.zeros((3, 3))
-    for s in range(n):
-        if body.body[s] == owner and frame.kind[s] == MEMBER:
+    line = np.empty((body.line_owner.size, 3))
+    fill_lines(body, frame, raw, line)
+    for i in range(body.line_owner.size):
+        if body.line_owner[i] == owner and frame.is_line[i]:
             for r in range(3):
                 for k in range(3):
-                    M[r, k] += body.length[s] ** 2 * raw[s, r] * body.rest[s, k]
+                    M[r, k] += line[i, r] * body.line_rest[i, k]
     U, _, Vt = np.linalg.svd(M)
     U, V = np.ascontiguousarray(U), np.ascontiguousarray(Vt.T)
     for A in (U, V):  # right-handed, so that Q is no mirror image

@@ -50,6 +50,9 @@ class Body(NamedTuple):
     from_joint: Int  # (segment,)
     to_joint: Int  # (segment,)
     anchor: Int  # (anchor,) joints placed by their own position
+    line_owner: Int  # (line,) the body that a line turns with
+    line_rest: Float  # (line, 3) metres, in the zero pose
+    line_bone: Float  # (line, segment) metres of every segment's direction that make up a line
 
 
 class Frame(NamedTuple):
@@ -61,6 +64,7 @@ class Frame(NamedTuple):
     is_anchored: npt.NDArray[np.bool_]  # (anchor,) it is placed by its own position
     target: Float  # (joint, 3) metres
     stiffness: Float  # (joint,) 0 where there is no target
+    is_line: npt.NDArray[np.bool_]  # (line,) all joints of the line are there
     low: Float  # (segment, 3) radians
     high: Float  # (segment, 3)
 
@@ -192,19 +196,32 @@ def tangents(d, out):
 
 
 @kernel()
-def gauge_matrix(body, frame, owner, a, d, out):
-    """Sum of c ((a . d) I - a d') over the bones of a body, symmetric; `a`, `d` (segment, 3)."""
+def fill_lines(body, frame, d, out):
+    """Lines (line, 3) of the segments' directions `d` (segment, 3), into `out`."""
+    for i in range(body.line_owner.size):
+        for r in range(3):
+            out[i, r] = 0.0
+        if frame.is_line[i]:
+            for s in range(body.parent.size):
+                if body.line_bone[i, s] != 0.0:
+                    for r in range(3):
+                        out[i, r] += body.line_bone[i, s] * d[s, r]
+
+
+@kernel()
+def gauge_matrix(body, frame, owner, line, out):
+    """Sum of (a . b) I - a b' over the lines of a body that is not turned: a at rest, b now."""
     for r in range(3):
         for k in range(3):
             out[r, k] = 0.0
-    for s in range(body.parent.size):
-        if body.body[s] == owner and frame.kind[s] == MEMBER:
-            c = body.length[s] ** 2
-            along = dot(a[s], d[s])
+    for i in range(body.line_owner.size):
+        if body.line_owner[i] == owner and frame.is_line[i]:
+            a = body.line_rest[i]
+            along = dot(a, line[i])
             for r in range(3):
                 for k in range(3):
-                    out[r, k] -= 0.5 * c * (a[s, r] * d[s, k] + a[s, k] * d[s, r])
-                out[r, r] += c * along
+                    out[r, k] -= 0.5 * (a[r] * line[i, k] + a[k] * line[i, r])
+                out[r, r] += along
 
 
 @kernel()
@@ -249,9 +266,13 @@ def fill_rates(body, frame, state, W):
     M = np.empty((3, 3))
     push = np.empty(3)
     turn = np.empty(3)
+    d[:] = 0.0
     for s in range(n):
         if frame.kind[s] != ABSENT:
             apply(state.local[s], body.rest[s], d[s])
+    line = np.empty((body.line_owner.size, 3))
+    fill_lines(body, frame, d, line)
+    total = np.empty(3)
     for s in range(n):
         kind = frame.kind[s]
         if kind == BALL:
@@ -283,13 +304,16 @@ def fill_rates(body, frame, state, W):
             continue
         # its own move, less the turn of the body's frame that the move makes
         owner = body.body[s]
-        gauge_matrix(body, frame, owner, body.rest, d, M)
+        gauge_matrix(body, frame, owner, line, M)
         tangents(d[s], e)
         for i in range(2):
-            cross(body.rest[s], e[i], push)
-            for r in range(3):
-                push[r] *= body.length[s] ** 2
-            solve_three(M, push, turn)
+            total[:] = 0.0
+            for j in range(body.line_owner.size):
+                if body.line_owner[j] == owner and frame.is_line[j]:
+                    cross(body.line_rest[j], e[i], push)
+                    for r in range(3):
+                        total[r] += body.line_bone[j, s] * push[r]
+            solve_three(M, total, turn)
             for k in range(n):
                 if body.body[k] == owner and frame.kind[k] == MEMBER:
                     cross(turn, d[k], moved)

@@ -56,6 +56,7 @@ class PartFile:
                     hint="add a file name such as fit.h5",
                 )
             _make_folder(self._target.parent)
+            _check_free(self._target)
             self._part, self.handle = _new_part(self._target)
         except OSError as error:
             raise refused(error, path) from error
@@ -181,12 +182,35 @@ def _new_part(target: Path) -> tuple[Path, BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def _lock(descriptor: int) -> bool:
-    """Take the lock of an open file; whether nobody else holds it."""
+def _check_free(path: Path) -> None:
+    """Make sure that no other program has a file open for writing.
+
+    The HDF5 library locks what it writes. Such a file could be replaced all the same, but then the
+    other program would go on writing into one that no longer has a name.
+
+    Raises
+    ------
+    OutputError
+        Another program holds the file's lock.
+    """
+    if fcntl is None or not path.exists():
+        return
+    with path.open("rb") as handle:
+        if not _lock(handle.fileno(), is_shared=True):
+            raise OutputError(
+                "is locked: another program has it open for writing",
+                path=path,
+                hint="close that program, or choose another name",
+            )
+
+
+def _lock(descriptor: int, *, is_shared: bool = False) -> bool:
+    """Take the lock of an open file; whether nobody else holds it (but to read, if shared)."""
     if fcntl is None:
         return True
+    kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError as error:

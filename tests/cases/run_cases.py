@@ -228,12 +228,3 @@ RUN = {
     "headless": no_display,
     "report-empty": nothing_to_report,
 }
-
-PENDING = {
-    "out-half-written": "runs are not yet made to be killed and gone on with",
-    "out-resume-partial": "runs are not yet made to be killed and gone on with",
-    "out-locked": "an output that another program holds is not yet told from others",
-    "out-spawn": "runs use one process",
-    "batch-worker-killed": "runs use one process",
-}
-"""Cases about parts that fitpipe does not have."""

@@ -74,6 +74,17 @@ def test_the_template_has_every_key_and_loads():
     assert config.batch == BatchConfig()
 
 
+def test_a_key_without_a_default_has_an_example():
+    bare = [
+        f"{name}.{key}"
+        for name, field in RunConfig.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+        for key, inner in field.annotation.model_fields.items()
+        if inner.default is None and not inner.examples
+    ]
+    assert not bare
+
+
 def test_the_template_loads_with_every_example_switched_on():
     text = re.sub(r"^# (\w+ = |\[|\]|    \{|take = |solve\.|weights\.|calibrate\.)", r"\1",
                   config_template(), flags=re.MULTILINE)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from dataclasses import fields
 
@@ -182,7 +183,7 @@ def test_blocks_cover_a_take_and_samples_are_spread_over_it(n_frames):
     assert sum(end - begin for begin, end in parts) == 1024
     assert parts[0][0] == 0
     assert parts[-1][1] == n_frames
-    assert all(a[1] <= b[0] for a, b in zip(parts, parts[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in itertools.pairwise(parts))
 
 
 def test_joined_stretches_do_not_touch():
