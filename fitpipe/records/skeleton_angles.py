@@ -166,8 +166,8 @@ class SkeletonAngles:
             own = np.ascontiguousarray(local[:, segment])
             continue_quaternions(own)
             if self.local_before_wxyz is not None:
-                known = np.flatnonzero(~np.isnan(own[:, 0]))[:1]
-                own *= np.where(own[known] @ self.local_before_wxyz[segment] < 0, -1.0, 1.0)
+                first = np.argmax(~np.isnan(own[:, 0]))
+                own *= -1.0 if own[first] @ self.local_before_wxyz[segment] < 0 else 1.0
             local[:, segment] = own
         return frozen(local)
 

@@ -206,14 +206,14 @@ def test_an_input_that_vanishes_after_the_plan_costs_its_take(config, tmp_path):
 def test_an_input_that_changes_while_it_is_read_costs_its_take(config, tmp_path, monkeypatch):
     import fitpipe.pipeline
 
-    real = fitpipe.pipeline.fit
+    real = fitpipe.pipeline.fit_to_file
 
-    def meddled(takes, **options):
+    def meddled(takes, path, **options):
         if options.get("name") == "take001":
             write_take(tmp_path / "takes" / "take001_a.csv", seed=5)
-        return real(takes, **options)
+        return real(takes, path, **options)
 
-    monkeypatch.setattr(fitpipe.pipeline, "fit", meddled)
+    monkeypatch.setattr(fitpipe.pipeline, "fit_to_file", meddled)
     outcomes = run(config)
     assert "changed while the take was fitted" in outcomes["take001"].error
     assert outcomes["take000"].status == outcomes["take002"].status == "fitted"

@@ -61,7 +61,7 @@ def test_the_status_stays_carried(dropouts):
 def test_blocks_and_threads_change_no_bit(dropouts, monkeypatch):
     problem, _, _ = dropouts
     whole = fit_frames(problem, SolveConfig(threads=1))
-    monkeypatch.setattr(frames, "_BLOCK", 25)  # through the middle of gaps
+    monkeypatch.setattr(frames, "BLOCK", 25)  # through the middle of gaps
     parts = fit_frames(problem, SolveConfig(threads=2))
     for name, found, expected in zip(whole._fields, parts, whole, strict=True):
         np.testing.assert_array_equal(found, expected, err_msg=name)

@@ -252,14 +252,11 @@ def _of_joints(fit, names):
         multiplier=np.ones((t, n - 1)),
         noise=np.ones((2, n)),
         disagreement=np.ones((t, n)),
+        observation=None,
         calibration=replace(fit.calibration, bone_lengths=bones),
         **per_source,
     )
 
 
 def _frames(fit, which):
-    of_frames = (
-        "time_s position status frame_status objective objective_start iterations "
-        "worst_bone_error multiplier weight doubt residual disagreement"
-    )
-    return replace(fit, **{name: getattr(fit, name)[which] for name in of_frames.split()})
+    return replace(fit, **{name: array[which] for name, array in fit.per_frame.items()})
