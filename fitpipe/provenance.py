@@ -12,7 +12,7 @@ from typing import Any
 import tomli_w
 
 from fitpipe.config import FitConfig, config_sha256, config_text
-from fitpipe.records import Take
+from fitpipe.records import LongTake, Take
 
 _NUMERICAL = (
     "fitpipe", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow", "h5py", "ezc3d",
@@ -43,7 +43,7 @@ def given_as_text(
     }
 
 
-def provenance_of(takes: Sequence[Take], settings: FitConfig) -> dict[str, Any]:
+def provenance_of(takes: Sequence[Take | LongTake], settings: FitConfig) -> dict[str, Any]:
     """What it takes to make the fit again."""
     text = config_text(settings)
     return {

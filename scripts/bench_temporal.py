@@ -107,9 +107,7 @@ def over_time(y: FloatArray, motion: Motion, **settings: object) -> FloatArray:
     """What fitpipe does with `solve.temporal`."""
     config = SolveConfig.model_validate(settings)
     weight = np.ones(y.shape[:3])
-    problem = pose_problem(y, weight, motion.skeleton)
-    fit = fit_take(problem, y, weight, motion.time_s, config)
-    return fit.frames.position
+    return fit_take(y, weight, motion.skeleton, motion.time_s, config).frames.position
 
 
 def methods(y: FloatArray, motion: Motion) -> dict[str, Callable[[], FloatArray]]:

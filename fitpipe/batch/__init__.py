@@ -6,7 +6,7 @@ from fitpipe.batch.outcome import Outcome
 from fitpipe.batch.plan import Plan, Run, make_plan
 from fitpipe.batch.resume import Standing
 from fitpipe.batch.run import Ended, Item, run, strangers, survey
-from fitpipe.batch.take import fit_take, read_sources, run_take
+from fitpipe.batch.take import fit_take, read_sources, run_take, write_take
 
 __all__ = [
     "Ended",
@@ -26,4 +26,5 @@ __all__ = [
     "run_take",
     "strangers",
     "survey",
+    "write_take",
 ]

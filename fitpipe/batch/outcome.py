@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from fitpipe.records import Fit
+    from fitpipe.records import FitSummary
 
 _FILES: Final = ("output", "stale")
 Status = Literal["fitted", "failed", "pending"]
@@ -85,16 +85,16 @@ class Outcome:
         return cls(take, "failed", error_class=kind, error=text, **more)
 
     @classmethod
-    def of_fit(cls, fit: Fit, **more: Any) -> Outcome:
+    def of_fit(cls, fit: FitSummary, **more: Any) -> Outcome:
         """The outcome of a take that was fitted; ``more`` is what the fit does not tell."""
         return cls(
             take=fit.name,
             status="fitted",
             sources=len(fit.sources),
             frames=fit.n_frames,
-            fitted=int(fit.is_fitted.sum()),
-            converged=int(fit.is_converged.sum()),
-            certified=int(fit.is_certified.sum()),
+            fitted=fit.n_fitted,
+            converged=fit.n_converged,
+            certified=fit.n_certified,
             rms_before_m=fit.rms_start_m,
             rms_after_m=fit.rms_m,
             worst_bone_error_m=fit.worst_bone_m,

@@ -55,6 +55,7 @@ def standing(
     """
     from fitpipe.output.checksum import sealed_sha256
     from fitpipe.output.read import load_fit, load_provenance
+    from fitpipe.records import FitSummary
 
     output = Path(job.output)
     if not output.is_file():
@@ -76,7 +77,7 @@ def standing(
         if found == print_wanted:
             if not (row and sealed and sealed == row.output_sha256):
                 fit = load_fit(output)
-                row = Outcome.of_fit(fit, output_sha256=sealed or "")
+                row = Outcome.of_fit(FitSummary.of(fit), output_sha256=sealed or "")
             return Standing("done", (), replace(row, kept=True, output=job.output, attempts=0))
         before = load_provenance(output).get("identity")
     except (OutputError, OSError) as error:

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fitpipe.batch.outcome import Outcome
 from fitpipe.output.atomic import refused, write_atomically
@@ -84,7 +84,7 @@ class Summary:
         table = csv.writer(text, lineterminator="\n")
         table.writerow(field.name for field in fields(Outcome))
         for row in rows:
-            table.writerow("" if v is None else v for v in row.to_row(self._folder).values())
+            table.writerow(_cell(value) for value in row.to_row(self._folder).values())
         write_atomically(
             self._folder / SUMMARY, text.getvalue().encode("utf-8", "backslashreplace")
         )
@@ -106,6 +106,13 @@ def read_summary(folder: Path) -> Mapping[str, Outcome]:
             continue
         outcomes[outcome.take] = outcome
     return outcomes
+
+
+def _cell(value: Any) -> Any:
+    """As JSON writes it; empty where there is nothing."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else value
 
 
 def _line(outcome: Outcome, folder: Path) -> bytes:

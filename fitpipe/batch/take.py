@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fitpipe.batch.fingerprint import file_sha256, fingerprint, identity
 from fitpipe.batch.job import TakeFile, TakeJob
@@ -15,7 +17,9 @@ from fitpipe.errors import BatchError, InputError, OutputError
 
 if TYPE_CHECKING:
     from fitpipe.pipeline import Progress
-    from fitpipe.records import Fit, Take
+    from fitpipe.records import Fit, FitSummary, LongTake, Take
+
+    _AnyTake = TypeVar("_AnyTake", Take, Take | LongTake)
 
 
 def read_sources(job: TakeJob) -> list[Take]:
@@ -30,10 +34,20 @@ def read_sources(job: TakeJob) -> list[Take]:
     """
     from fitpipe.io import read_takes
 
-    takes = []
+    return _sources(job, read_takes)
+
+
+def open_sources(job: TakeJob) -> list[Take | LongTake]:
+    """The same; long takes are opened only, where their format allows (see `open_takes`)."""
+    from fitpipe.io import open_takes
+
+    return _sources(job, partial(open_takes, most_frames=job.fit.calibrate.sample_frames))
+
+
+def _sources(job: TakeJob, read: Callable[..., list[_AnyTake]]) -> list[_AnyTake]:
+    takes: list[_AnyTake] = []
     for file in job.files:
-        options = _reading(file)
-        inside = read_takes(file.path, **options)
+        inside = read(file.path, **_reading(file))
         if file.source and len(inside) == 1:
             inside = [replace(inside[0], source=file.source)]
         elif file.source:
@@ -67,34 +81,62 @@ def fit_take(job: TakeJob, *, progress: Progress | None = None) -> Fit:
     FitpipeError
         A subclass that says what cannot be used. Also where a file changes while it is read.
     """
+    from fitpipe.pipeline import fit
+
     before = identity(job)
-    return _fit(job, read_sources(job), before, progress)
+    takes = open_sources(job)
+    result = fit(takes, **_fitting(job), progress=progress)
+    _check_unchanged(job, before, takes)
+    return replace(result, provenance=dict(result.provenance) | _provenance(job, before))
+
+
+def write_take(job: TakeJob, *, progress: Progress | None = None) -> FitSummary:
+    """Read, fit and write one take, block by block where it is long.
+
+    Raises
+    ------
+    FitpipeError
+        A subclass that says what cannot be used or written; then the output is as it was. Also
+        where a file changes while it is read, or another run has taken over the folder.
+    """
+    from fitpipe.pipeline import fit_to_file
+
+    before = identity(job)
+    takes = open_sources(job)
+
+    def check() -> None:
+        _check_unchanged(job, before, takes)
+        if job.lease and not has_lease(Path(job.lease), job.run):
+            raise BatchError("another run has taken over the folder", path=Path(job.output).parent)
+
+    return fit_to_file(
+        takes,
+        job.output,
+        **_fitting(job),
+        compression=job.compression,
+        provenance=_provenance(job, before),
+        before_renaming=check,
+        progress=progress,
+    )
 
 
 def run_take(job: TakeJob, *, progress: Progress | None = None) -> Outcome:
     """Read, fit and save one take; whatever goes wrong with it is told in the outcome."""
-    from fitpipe.output import save_fit, sealed_sha256
+    from fitpipe.output import sealed_sha256
 
     begin = time.perf_counter()
     try:
-        before = identity(job)
-        takes = read_sources(job)
-        fitting = time.perf_counter()
-        result = _fit(job, takes, before, progress)
-        fit_seconds = time.perf_counter() - fitting
-        if job.lease and not has_lease(Path(job.lease), job.run):
-            raise BatchError("another run has taken over the folder", path=Path(job.output).parent)
-        output = save_fit(result, job.output, compression=job.compression)
-        sha256 = sealed_sha256(output)
+        result = write_take(job, progress=progress)
+        sha256 = sealed_sha256(Path(job.output))
         if sha256 is None:
-            raise OutputError("does not read back as it was written", path=output)
+            raise OutputError("does not read back as it was written", path=job.output)
     except Exception as error:
         # a fault of ours or of a library costs this take, never the ones after it
         seconds = time.perf_counter() - begin
         return Outcome.failed(job.name, error, seconds=seconds, attempts=1)
     return Outcome.of_fit(
         result,
-        frames_per_s=result.n_frames / fit_seconds,
+        frames_per_s=result.n_frames / result.fit_s,
         seconds=time.perf_counter() - begin,
         attempts=1,
         output=job.output,
@@ -102,31 +144,33 @@ def run_take(job: TakeJob, *, progress: Progress | None = None) -> Outcome:
     )
 
 
-def _fit(job: TakeJob, takes: list[Take], before: dict[str, Any], progress: Progress | None) -> Fit:
-    from fitpipe.config import config_sha256
-    from fitpipe.pipeline import fit
+def _fitting(job: TakeJob) -> dict[str, Any]:
+    """What the fit is asked for."""
+    return {
+        "markerset": job.markerset,
+        "subject": job.subject,
+        "static": read_static(job),
+        "config": job.fit_here,
+        "name": job.name,
+    }
 
-    result = fit(
-        takes,
-        markerset=job.markerset,
-        subject=job.subject,
-        static=read_static(job),
-        config=job.fit_here,
-        name=job.name,
-        progress=progress,
-    )
-    _check_unchanged(job, before, takes)
-    provenance = dict(result.provenance) | {
+
+def _provenance(job: TakeJob, before: dict[str, Any]) -> dict[str, Any]:
+    """What the fit by itself does not know of its origin."""
+    from fitpipe.config import config_sha256
+
+    return {
         "config": job.config_text,
         "config_sha256": config_sha256(job.config_text),
         "command": job.command,
         "identity": before,
         "fingerprint": fingerprint(before),
     }
-    return replace(result, provenance=provenance)
 
 
-def _check_unchanged(job: TakeJob, before: dict[str, Any], takes: list[Take]) -> None:
+def _check_unchanged(
+    job: TakeJob, before: dict[str, Any], takes: Sequence[Take | LongTake]
+) -> None:
     """The bytes that were read are those that were hashed before, and are still there."""
     hashes = {file.path: file_sha256(Path(file.path)) for file in job.files}
     read = [take.origin.path for take in takes if take.origin.sha256 != hashes[take.origin.path]]

@@ -11,7 +11,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from fitpipe.arrays import BoolArray, FloatArray
 from fitpipe.calibrate.signals import Signals, shape_signals
 from fitpipe.errors import CalibrationError
-from fitpipe.records import Take
+from fitpipe.records import LongTake, Take
 
 _COARSE_STEP_S: Final = 0.05
 _LEAST_OVERLAP_S: Final = 1.0
@@ -141,7 +141,7 @@ def estimate_clock(
     )
 
 
-def clocks_overlap(reference: Take, take: Take) -> bool:
+def clocks_overlap(reference: Take | LongTake, take: Take | LongTake) -> bool:
     """Whether the stamps of two takes meet as they are."""
     start = max(reference.time_s[0], take.time_s[0])
     return bool(start <= min(reference.time_s[-1], take.time_s[-1]))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fitpipe.arrays import BoolArray, FloatArray, IntArray
-from fitpipe.records import Finding, Skeleton, Take
+from fitpipe.records import Finding, Skeleton
 
 _REACH_S = 0.5  # how far a source has turned says nothing after a longer hole
 _COST_PER_FRAME = 0.002  # of a source being flipped; a turn by 180 degrees costs 1
@@ -41,14 +41,24 @@ def flipped_sources(
     -------
     flipped : ndarray of bool, shape (time, source)
     """
-    flipped = np.zeros(observation_m.shape[:2], np.bool_)
     girdle = widest_girdle(observation_m, skeleton)
     if girdle is None:
-        return flipped
-    line = _directions(observation_m[:, :, girdle[0]] - observation_m[:, :, girdle[1]])
-    as_seen = _directions(as_seen_m[:, :, girdle[0]] - as_seen_m[:, :, girdle[1]])
-    for s in range(line.shape[1]):
-        line[:, s] = _with_jumps(line[:, s], as_seen[:, s])
+        return np.zeros(observation_m.shape[:2], np.bool_)
+    line, as_seen = (girdle_lines(m[:, :, list(girdle)]) for m in (observation_m, as_seen_m))
+    return flipped_lines(line, as_seen, time_s)
+
+
+def flipped_lines(line: FloatArray, as_seen: FloatArray, time_s: FloatArray) -> BoolArray:
+    """What `flipped_sources` finds, from the directions between left and right.
+
+    Parameters
+    ----------
+    line, as_seen : ndarray, shape (time, source, 3)
+        As `girdle_lines` gives them, without and with the samples that jump.
+    time_s : ndarray, shape (time,), seconds
+    """
+    flipped = np.zeros(line.shape[:2], np.bool_)
+    line = np.stack([_with_jumps(line[:, s], as_seen[:, s]) for s in range(line.shape[1])], axis=1)
     seen = ~np.isnan(line[..., 0])
     frames = np.flatnonzero(seen.sum(axis=1) >= 2)
     if frames.size == 0:
@@ -80,8 +90,12 @@ def widest_girdle(observation_m: FloatArray, skeleton: Skeleton) -> tuple[int, i
     return pair
 
 
-def _directions(line: FloatArray) -> FloatArray:
-    """Unit vectors along the lines; NaN where a line is missing or too short to have one."""
+def girdle_lines(sides_m: FloatArray) -> FloatArray:
+    """Unit vectors from right to left, (time, source, 3), of points (time, source, 2, 3), metres.
+
+    NaN where a line is missing or too short to have a direction.
+    """
+    line = sides_m[:, :, 0] - sides_m[:, :, 1]
     length = np.linalg.norm(line, axis=-1, keepdims=True)
     good = length > _LEAST_LINE_M
     return np.where(good, line, np.nan) / np.where(good, length, 1.0)
@@ -112,6 +126,9 @@ def _camps(line: FloatArray) -> IntArray:
     most in common; of two lines, they are two camps if the angle is more than 90 degrees.
     """
     seen = ~np.isnan(line[..., 0])
+    if line.shape[1] == 2:
+        apart = np.einsum("fx,fx->f", line[:, 0], line[:, 1]) < 0
+        return np.stack([np.zeros(len(line), np.int64), apart.astype(np.int64)], axis=1)
     known = np.where(seen[..., None], line, 0.0)
     common = np.linalg.eigh(np.einsum("fsa,fsb->fab", known, known))[1][..., -1]
     ahead = np.einsum("fsa,fa->fs", known, common) >= 0
@@ -160,17 +177,17 @@ def _least_turning(camp: IntArray, turn: FloatArray, duration: IntArray) -> Bool
     return np.asarray(choice == 1)
 
 
-def flip_findings(flipped: BoolArray, takes: Sequence[Take]) -> list[Finding]:
+def flip_findings(flipped: BoolArray, sources: Sequence[str]) -> list[Finding]:
     """Says which sources took the back for the front, and when."""
     findings = []
-    for take, where in zip(takes, flipped.T, strict=True):
+    for source, where in zip(sources, flipped.T, strict=True):
         edge = np.flatnonzero(np.diff(np.concatenate(([0], where.astype(np.int8), [0]))))
         ranges = [f"{a}-{b - 1}" for a, b in zip(edge[::2], edge[1::2], strict=True)]
         if ranges:
             listed = ", ".join(ranges[:10]) + (", ..." if len(ranges) > 10 else "")
             findings.append(
                 Finding(
-                    f"source {take.source!r} takes the back for the front in "
+                    f"source {source!r} takes the back for the front in "
                     f"{np.count_nonzero(where)} frames ({listed})",
                     "left out there, the other sources are used",
                     otherwise="weights.flips = false keeps them",

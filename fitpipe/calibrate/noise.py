@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray
+from fitpipe.arrays import FloatArray, writable
 from fitpipe.calibrate.robust import MEDIAN_NORM
 from fitpipe.config import WeightsConfig
+from fitpipe.kernels.bone_strain import bone_lengths
 from fitpipe.records import Skeleton, Take
 
 # Of a third difference with white noise of standard deviation σ on each axis, the variance is
@@ -38,7 +39,7 @@ def noise_m(take: Take) -> FloatArray:
     return out
 
 
-def noise_course(take: Take, skeleton: Skeleton, time_s: FloatArray) -> FloatArray:
+class NoiseCourse:
     """How noisy a source is over time, about 1; it rises with the distance from a sensor.
 
     From third differences of bone lengths, which no motion enters: their median over all bones in
@@ -46,38 +47,64 @@ def noise_course(take: Take, skeleton: Skeleton, time_s: FloatArray) -> FloatArr
 
     Parameters
     ----------
-    take : Take
-        With the skeleton's joints as labels, in its order.
+    sample : Take
+        The take, or a fair sample of it, with the skeleton's joints as labels, in its order.
     skeleton : Skeleton
     time_s : ndarray, shape (time,), seconds
-        Where it is wanted, on the take's clock.
-
-    Returns
-    -------
-    ndarray, shape (time,)
-        Factor of the standard deviation; 1 all the time for bones that never change.
+        Of the whole take.
     """
-    parent, child = np.array(skeleton.bones, dtype=np.int64).reshape(-1, 2).T
-    apart = take.position_m[:, child] - take.position_m[:, parent]
-    third = np.abs(np.diff(np.sqrt(np.einsum("tbx,tbx->tb", apart, apart)), 3, axis=0))
-    known = ~np.isnan(third)
-    usual = np.array([_median(column[seen]) for column, seen in zip(third.T, known.T, strict=True)])
-    third, known = third[:, usual > 0] / usual[usual > 0], known[:, usual > 0]
-    if not known.any():
-        return np.ones(len(time_s))
-    n_pieces = max(1, round(float(take.time_s[-1] - take.time_s[0]) / _PIECE_S))
-    edges = np.unique(np.linspace(0, len(third), n_pieces + 1).astype(np.int64))
-    at, factor = [], []
-    for first, last in pairwise(edges):
-        seen = third[first:last][known[first:last]]
-        n = seen.size / 3  # differences that overlap say less
-        middle = float(np.median(seen)) if seen.size else 1.0
-        at.append((first + last + 2) / 2)
-        factor.append(np.log((n * middle**2 + _PRIOR) / (n + _PRIOR)) / 2)
-    frame = np.arange(take.n_frames)
-    # of the nearest frame, so that the rounding of another clock does not reach the weights
-    nearest = np.rint(np.interp(time_s, take.time_s, frame)).astype(np.int64)
-    return np.asarray(np.exp(np.interp(frame, at, factor)))[nearest]
+
+    def __init__(self, sample: Take, skeleton: Skeleton, time_s: FloatArray) -> None:
+        self._bones = np.array(skeleton.bones, dtype=np.int64).reshape(-1, 2).T
+        self._n_frames = len(time_s)
+        third = self._third(sample.position_m)
+        self._usual_m = np.array([_median(column[~np.isnan(column)]) for column in third.T])
+        n_third = max(self._n_frames - 3, 0)
+        n_pieces = max(1, round(float(time_s[-1] - time_s[0]) / _PIECE_S))
+        self._edges = np.unique(np.linspace(0, n_third, n_pieces + 1).astype(np.int64))
+        self._middle = (self._edges[:-1] + self._edges[1:] + 2) / 2
+
+    def needs(self, begin: int, end: int) -> tuple[int, int]:
+        """The frames that have a say in the factors of frames ``begin`` to ``end``."""
+        first, last = self._pieces(begin, end)
+        if first == last:
+            return begin, end
+        return min(begin, int(self._edges[first])), max(end, int(self._edges[last]) + 3)
+
+    def factor(self, position_m: FloatArray, begin: int, end: int) -> FloatArray:
+        """Factor of the standard deviation in frames ``begin`` to ``end``, shape (time,).
+
+        1 all the time for bones that never change. ``position_m`` (time, joint, 3) is of the frames
+        that these need.
+        """
+        first, last = self._pieces(begin, end)
+        known = self._usual_m > 0
+        if first == last or not known.any():
+            return np.ones(end - begin)
+        low = self.needs(begin, end)[0]
+        third = self._third(position_m)[:, known] / self._usual_m[known]
+        factor = []
+        for piece in range(first, last):
+            part = third[self._edges[piece] - low : self._edges[piece + 1] - low]
+            seen = part[~np.isnan(part)]
+            n = seen.size / 3  # differences that overlap say less
+            middle = float(np.median(seen)) if seen.size else 1.0
+            factor.append(np.log((n * middle**2 + _PRIOR) / (n + _PRIOR)) / 2)
+        course = np.interp(np.arange(begin, end), self._middle[first:last], factor)
+        return np.asarray(np.exp(course))
+
+    def _pieces(self, begin: int, end: int) -> tuple[int, int]:
+        """First piece, and the one after the last, between whose middles these frames lie."""
+        first = int(np.searchsorted(self._middle, begin, side="right")) - 1
+        last = int(np.searchsorted(self._middle, end - 1)) + 1
+        return max(first, 0), min(last, len(self._middle))
+
+    def _third(self, position_m: FloatArray) -> FloatArray:
+        """Third differences of the bone lengths, (time - 3, bone)."""
+        parent, child = self._bones
+        length = np.empty((self._bones.shape[1], len(position_m)))
+        bone_lengths(writable(position_m), parent.copy(), child.copy(), length)
+        return np.abs(np.diff(length, 3, axis=1)).T
 
 
 def slow_error_m(observation_m: FloatArray, noise: Sequence[FloatArray]) -> float:
@@ -124,7 +151,7 @@ def noise_weights(
         One per source; NaN where unknown, which weighs like the median.
     settings : WeightsConfig
     course : sequence of ndarray, shape (time,)
-        One per source, as `noise_course` gives it.
+        One per source, as `NoiseCourse` gives it, at the instants of the observations.
     slow_m : float, metres
         As `slow_error_m` gives it; ``settings.noise_floor_m`` goes before it.
     """

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray, writable
 from fitpipe.config import WeightsConfig
 from fitpipe.kernels.bone_strain import bone_lengths, strain_of_joints
-from fitpipe.kernels.off_track import MOST_NEIGHBOURS, N_PREDICTIONS, jumps, off_track, predict
+from fitpipe.kernels.off_track import N_SHARES, find_jumps, predict, track_noise
+from fitpipe.kernels.running_median import HALF, running_median
 from fitpipe.records import Doubt, Finding, Skeleton, Take
 
 _REACH_S = 0.25  # neighbours farther away in time predict nothing ...
@@ -21,12 +22,11 @@ _PASSES = 2  # the second no longer leans on what the first has found
 _LENGTH_OFFSET_M = 0.1  # a bone's error hardly shrinks with its length: short ones may stretch more
 _INHERITED = 0.6  # share of the parent's strain: where an elbow is lost the hand is, too
 _STRAIN_OVER_MEDIAN = 3.0  # a source that is noisy as a whole is not in doubt as a whole
-_AROUND = 61  # frames over which the noise of a track is measured
 _FEW = 10  # samples from which a bone's or a track's own median is worth something
 _TOLD: Final = {Doubt.JUMP: "off their own track", Doubt.BONES: "at bones of the wrong length"}
 # Frames on either side that have a say in whether a sample jumps: in each pass those that predict
 # it, those that measure the noise around it, and those that predict these in turn.
-REACH_FRAMES: Final = _PASSES * (_AROUND // 2 + 2 * 2)
+REACH_FRAMES: Final = _PASSES * (HALF + 2 * 2)
 _LEAST_CONFIDENCE = 0.04  # caps how noisy a low confidence makes a sample: 1 / sqrt(0.04) = 5 times
 
 
@@ -48,6 +48,11 @@ class Usual:
     noise_m: FloatArray
     length_m: FloatArray
     strain: FloatArray
+
+    def of(self, joints: Sequence[int]) -> Usual:
+        """Of these joints, as if they had no bones."""
+        own = list(joints)
+        return Usual(self.tick_s, self.noise_m[:, own], np.zeros(0), self.strain[own])
 
 
 def usual_tracks(take: Take, skeleton: Skeleton, settings: WeightsConfig) -> Usual:
@@ -123,7 +128,7 @@ def _judge(
             usual.tick_s, usual.noise_m.copy(), usual.length_m, usual.strain,
         )  # fmt: skip
     if settings.jumps:
-        jumped = _jumps(take, confidence, settings, tick, noise_m, measure_usual=usual is None)
+        jumped = _jumps(take, take.confidence, settings, tick, noise_m, measure_usual=usual is None)
         if jumped.any():
             doubt[jumped] = Doubt.JUMP
             position = np.where(jumped[..., None], np.nan, position)
@@ -141,13 +146,17 @@ def _judge(
     return Usual(tick, noise_m, length_m, typical), position, confidence, doubt
 
 
-def doubt_at(doubt: ByteArray, own_time_s: FloatArray, time_s: FloatArray) -> ByteArray:
+def doubt_at(
+    doubt: ByteArray, own_time_s: FloatArray, time_s: FloatArray, *, tick_s: float | None = None
+) -> ByteArray:
     """The doubts of a take at the instants of another clock: those of the nearest sample.
 
     Parameters
     ----------
     doubt : ndarray of uint8, shape (own time, joint)
     own_time_s, time_s : ndarray, shape (own time,) and (time,), seconds
+    tick_s : float, seconds, optional
+        Of the take; by default the median step of ``own_time_s``.
 
     Returns
     -------
@@ -158,8 +167,9 @@ def doubt_at(doubt: ByteArray, own_time_s: FloatArray, time_s: FloatArray) -> By
     before = (after - 1).clip(0)
     nearer_before = time_s - own_time_s[before] <= own_time_s[after] - time_s
     nearest = np.where(nearer_before & (after > before), before, after)
-    tick = float(np.median(np.diff(own_time_s))) if len(own_time_s) > 1 else np.inf
-    inside = np.abs(own_time_s[nearest] - time_s) <= tick
+    if tick_s is None:
+        tick_s = float(np.median(np.diff(own_time_s))) if len(own_time_s) > 1 else np.inf
+    inside = np.abs(own_time_s[nearest] - time_s) <= tick_s
     return np.where(inside[:, None], doubt[nearest], np.uint8(Doubt.NONE))
 
 
@@ -205,7 +215,7 @@ def _strain(
 
 def _jumps(
     take: Take,
-    confidence: FloatArray,
+    confidence: FloatArray | None,
     settings: WeightsConfig,
     tick_s: float,
     noise_m: FloatArray,
@@ -214,38 +224,34 @@ def _jumps(
 ) -> BoolArray:
     """Where the tracks jump, shape (time, joint); `noise_m` is written where it is measured."""
     n_time, n_joints = take.is_observed.shape
-    share = np.empty((n_time, N_PREDICTIONS, MOST_NEIGHBOURS))
+    share = np.empty((N_SHARES, n_time))
     predict(writable(take.time_s), max(_REACH_S, _REACH_TICKS * tick_s), share)
-    distance = np.empty((n_time, N_PREDICTIONS))
-    spread, noise = np.empty_like(distance), np.empty(n_time)
+    rated = np.empty((0, 0)) if confidence is None else writable(confidence)
+    tracks = writable(take.position_m), rated, _LEAST_CONFIDENCE, share
     jumped = np.zeros((n_joints, n_time), np.bool_)
-    for j in range(n_joints):
-        position = take.position_m[:, j].copy()
-        variance = 1 / np.maximum(confidence[:, j], _LEAST_CONFIDENCE)
-        for number in range(_PASSES):
-            off_track(position, variance, share, distance, spread, noise)
-            if measure_usual:
-                noise_m[number:, j] = _median(noise)
-            around = _around(noise, noise_m[number, j])
-            # the best prediction counts: one bad neighbour, or the edge of an episode, brings no
-            # good sample into doubt; chance alone makes one bad more often than all of several
-            n_new = jumps(
-                distance, spread, around, settings.jump_factor, settings.jump_floor_m, _LONE,
-                position, jumped[j],
-            )  # fmt: skip
-            if not n_new and noise_m[number, j] == noise_m[-1, j]:
-                break
+    noise, median = np.empty(jumped.shape), np.full(jumped.shape, np.nan)
+    filled = np.full(jumped.shape, np.nan)
+    n_new = np.zeros(n_joints, np.int64)
+    for number in range(_PASSES):
+        track_noise(*tracks, jumped, noise)
+        if measure_usual:
+            noise_m[number:] = [_median(track) for track in noise]
+        usual = noise_m[number]
+        before, filled = filled, np.where(np.isnan(noise), usual[:, None], noise)
+        for j in range(n_joints):
+            # around each frame, as noise grows with distance; if that can be told
+            if n_time <= 2 * HALF + 1 or np.isnan(usual[j]):
+                median[j] = usual[j]
+            else:
+                running_median(filled[j], before[j], median[j])
+        # the best prediction counts: one bad neighbour, or the edge of an episode, brings no good
+        # sample into doubt; chance alone makes one bad more often than all of several
+        find_jumps(
+            *tracks, median, settings.jump_factor, settings.jump_floor_m, _LONE, jumped, n_new
+        )
+        if not n_new.any() and np.array_equal(noise_m[number], noise_m[-1], equal_nan=True):
+            break
     return jumped.T
-
-
-def _around(noise: FloatArray, typical: float) -> FloatArray:
-    """Median over the frames around each frame, shape (time,): noise grows with distance.
-
-    NaN where the track is too short to tell.
-    """
-    if np.isnan(typical) or len(noise) <= _AROUND:
-        return np.full(len(noise), typical)
-    return np.asarray(median_filter(np.where(np.isnan(noise), typical, noise), _AROUND))
 
 
 def _confidence(take: Take) -> FloatArray:

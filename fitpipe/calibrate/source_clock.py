@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, cast
 
+from fitpipe.calibrate.clock import Clock
 from fitpipe.calibrate.clocks import ClockFit, NoCommonMotionError, clocks_overlap, estimate_clock
+from fitpipe.calibrate.long_clock import Windows, estimate_long_clock
 from fitpipe.calibrate.timing import tick_s
 from fitpipe.config import CalibrateConfig
 from fitpipe.errors import CalibrationError, suggest
-from fitpipe.records import Finding, SourceTransform, Take
+from fitpipe.records import Finding, LongTake, Take
 
 _SURE: Final = 3.0  # standard deviations by which an offset must differ from zero
 _NEGLIGIBLE_S: Final = 0.005  # ... and by this much, or a quarter of a tick where that is less
@@ -19,38 +20,12 @@ _VAGUE_S: Final = 0.01
 _BETTER: Final = 1.3  # evidence for another offset over that for the one taken
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """A source's clock: ``t_source = t_ref + offset + drift (t_ref - t0)``.
-
-    ``t0_s`` is the first instant of the reference; ``offset_sd_s`` is 0 where the offset was given
-    and NaN where it could not be estimated.
-    """
-
-    t0_s: float
-    offset_s: float = 0.0
-    offset_sd_s: float = 0.0
-    drift: float = 0.0
-
-    def set_back(self, take: Take) -> Take:
-        """The take with its stamps on the reference's clock."""
-        if self.offset_s == self.drift == 0:
-            return take
-        since_s = (take.time_s - self.t0_s - self.offset_s) / (1 + self.drift)
-        return replace(take, time_s=self.t0_s + since_s)
-
-    def written_into(self, transform: SourceTransform) -> SourceTransform:
-        """The transform with this clock written into it."""
-        return replace(
-            transform,
-            time_offset_s=self.offset_s,
-            time_offset_sd_s=self.offset_sd_s,
-            clock_drift=self.drift,
-        )
-
-
 def find_clocks(
-    takes: Sequence[Take], settings: CalibrateConfig
+    takes: Sequence[Take | LongTake],
+    settings: CalibrateConfig,
+    *,
+    windows: Sequence[Windows] = (),
+    n_windows: int = 0,
 ) -> tuple[list[Clock], list[Finding]]:
     """The clock of every source against that of the first.
 
@@ -64,6 +39,10 @@ def find_clocks(
         With the same labels, each on its own clock.
     settings : CalibrateConfig
         ``time_offset``, ``clock_drift`` and ``max_gap_s`` matter.
+    windows : sequence of callable, optional
+        One per take, as `estimate_long_clock` wants them: for takes too long to be looked at as a
+        whole.
+    n_windows : int
 
     Returns
     -------
@@ -87,7 +66,7 @@ def find_clocks(
             clocks.append(Clock(t0_s, given.get(take.source, 0.0)))
             continue
         clock, remarks = _estimated(
-            reference, take, settings.max_gap_s, with_drift=settings.clock_drift
+            reference, take, settings, (windows[len(clocks)], n_windows) if windows else None
         )
         clocks.append(clock)
         findings += remarks
@@ -95,7 +74,7 @@ def find_clocks(
 
 
 def _given(
-    time_offset: str | float | Mapping[str, float], takes: Sequence[Take]
+    time_offset: str | float | Mapping[str, float], takes: Sequence[Take | LongTake]
 ) -> dict[str, float] | None:
     """Offset by source; None where it is to be estimated."""
     if time_offset == "estimate":
@@ -118,14 +97,25 @@ def _given(
 
 
 def _estimated(
-    reference: Take, take: Take, max_gap_s: float, *, with_drift: bool
+    reference: Take | LongTake,
+    take: Take | LongTake,
+    settings: CalibrateConfig,
+    windows: tuple[Windows, int] | None,
 ) -> tuple[Clock, list[Finding]]:
     t0_s = float(reference.time_s[0])
     meet = clocks_overlap(reference, take)
+
+    def estimate(*, with_drift: bool) -> ClockFit:
+        gap = settings.max_gap_s
+        if windows is not None:
+            return estimate_long_clock(*windows, t0_s, max_gap_s=gap, with_drift=with_drift)
+        whole = cast("tuple[Take, Take]", (reference, take))
+        return estimate_clock(*whole, max_gap_s=gap, with_drift=with_drift)
+
     try:
-        fit = estimate_clock(reference, take, max_gap_s=max_gap_s, with_drift=with_drift)
-        if with_drift and abs(fit.drift) <= _SURE * fit.drift_sd:
-            fit = estimate_clock(reference, take, max_gap_s=max_gap_s)
+        fit = estimate(with_drift=settings.clock_drift)
+        if settings.clock_drift and abs(fit.drift) <= _SURE * fit.drift_sd:
+            fit = estimate(with_drift=False)
     except NoCommonMotionError as error:
         if not meet:
             raise NoCommonMotionError(
@@ -146,7 +136,7 @@ def _estimated(
     return Clock(t0_s, fit.offset_s, fit.offset_sd_s, fit.drift), _remarks(take, fit, meet)
 
 
-def _remarks(take: Take, fit: ClockFit, meet: bool) -> list[Finding]:
+def _remarks(take: Take | LongTake, fit: ClockFit, meet: bool) -> list[Finding]:
     source = f"source {take.source!r}"
     side = "ahead of" if fit.offset_s > 0 else "behind"
     drift = f" and gains {fit.drift * 1e6:.0f} ± {fit.drift_sd * 1e6:.0f} µs a second"
@@ -170,7 +160,7 @@ def _remarks(take: Take, fit: ClockFit, meet: bool) -> list[Finding]:
     return findings + _repeats(take, fit, meet)
 
 
-def _repeats(take: Take, fit: ClockFit, meet: bool) -> list[Finding]:
+def _repeats(take: Take | LongTake, fit: ClockFit, meet: bool) -> list[Finding]:
     if fit.other_offset_s is None:
         return []
     is_better = fit.other_evidence > _BETTER
@@ -185,5 +175,5 @@ def _repeats(take: Take, fit: ClockFit, meet: bool) -> list[Finding]:
     ]
 
 
-def _range(take: Take) -> str:
+def _range(take: Take | LongTake) -> str:
     return f"{take.time_s[0]:.3f} to {take.time_s[-1]:.3f} s"

@@ -17,6 +17,7 @@ from fitpipe.cli.demo import demo
 from fitpipe.cli.export import export
 from fitpipe.cli.fit import fit
 from fitpipe.cli.inspect import inspect
+from fitpipe.cli.printable import printable
 from fitpipe.cli.report import report
 from fitpipe.cli.run import run
 from fitpipe.cli.simulate import simulate
@@ -78,5 +79,5 @@ def main() -> None:
     try:
         app()
     except FitpipeError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(printable(f"error: {error}"), file=sys.stderr)
         sys.exit(2)

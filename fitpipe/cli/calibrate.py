@@ -45,7 +45,7 @@ def calibrate(
     from fitpipe import pipeline
     from fitpipe.calibrate import subject_toml
     from fitpipe.cli.settings import parse_settings
-    from fitpipe.cli.sources import read_sources, read_static
+    from fitpipe.cli.sources import open_sources, read_static
     from fitpipe.config import FitConfig, make_config, with_settings
     from fitpipe.output import check_writable, write_atomically
 
@@ -53,7 +53,7 @@ def calibrate(
     config = make_config(FitConfig, with_settings({}, wanted))
     check_writable(output.parent)
     options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
-    takes = read_sources(files, **options)
+    takes = open_sources(files, most_frames=config.calibrate.sample_frames, **options)
     lengths, bones, findings = pipeline.measure_lengths(
         takes,
         skeleton=skeleton,

@@ -44,7 +44,7 @@ def fit(
     settings: Settings = None,
 ) -> None:
     """Fit rigid skeletons to one take and write them to an HDF5 file."""
-    from fitpipe.batch import TakeFile, TakeJob, fit_take
+    from fitpipe.batch import TakeFile, TakeJob, write_take
     from fitpipe.cli.progress import frame_bar
     from fitpipe.cli.settings import parse_settings
     from fitpipe.cli.tables import mm
@@ -77,13 +77,12 @@ def fit(
         command=shlex.join(["fitpipe", *sys.argv[1:]]),
     )
     with frame_bar(config) as bar:
-        result = fit_take(job, progress=bar(output.stem))
-    result.save(output)
+        result = write_take(job, progress=bar(output.stem))
     for finding in result.log:
         print(f"{finding.severity}: {finding}")
     print(
-        f"{output}: {int(result.is_fitted.sum())} of {result.n_frames} frames fitted, "
-        f"{int(result.is_certified.sum())} certified, {len(result.sources)} sources, "
+        f"{output}: {result.n_fitted} of {result.n_frames} frames fitted, "
+        f"{result.n_certified} certified, {len(result.sources)} sources, "
         f"rms {mm(result.rms_start_m)} before, {mm(result.rms_m)} after, "
         f"worst bone error {result.worst_bone_m:.1e} m"
     )

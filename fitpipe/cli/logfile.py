@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fitpipe.cli.printable import printable
+
 
 class _OneLine(logging.Formatter):
     """A record as one line of what can be printed, whatever a file's name may hold."""
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+        return printable(super().format(record), keep="")
 
 
 @contextmanager

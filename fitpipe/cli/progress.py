@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from fitpipe.cli.printable import printable
 from fitpipe.config import FitConfig
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fitpipe.pipeline import Progress
 
 _MOST_BARS = 8
+_MOST_LINES = 5  # of an error, which may be one of many
 
 
 @contextmanager
@@ -88,11 +90,14 @@ class TakeBars:
                 bar.close()
         if outcome.status == "failed":
             name = f"{ended.run.name}/{outcome.take}" if ended.run.name else outcome.take
-            self.write(f"failed: take {name}: {outcome.error}")
+            lines = f"failed: take {name}: {outcome.error}".splitlines()
+            if len(lines) > _MOST_LINES:
+                lines[1:] = [f"  ({len(lines) - 1} lines more in summary.csv)"]
+            self.write("\n".join(lines))
 
     def write(self, text: str) -> None:
         """A line of text above the bars."""
-        self._tqdm.write(text, file=sys.stderr)
+        self._tqdm.write(printable(text), file=sys.stderr)
 
     def _report(self, job: TakeJob, done: int, total: int) -> None:
         """How far a take is; called from the threads that wait for its worker."""

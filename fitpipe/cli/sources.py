@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from fitpipe.records import Take
+    from fitpipe.records import LongTake, Take
+
+    _AnyTake = TypeVar("_AnyTake", Take, Take | LongTake)
 
 
 def read_sources(files: Sequence[Path], **options: Any) -> list[Take]:
@@ -18,7 +20,20 @@ def read_sources(files: Sequence[Path], **options: Any) -> list[Take]:
     """
     from fitpipe.io import read_takes
 
-    takes = [take for path in files for take in read_takes(path, **options)]
+    return _told_apart([take for path in files for take in read_takes(path, **options)])
+
+
+def open_sources(
+    files: Sequence[Path], *, most_frames: int, **options: Any
+) -> list[Take | LongTake]:
+    """The same, those of more than ``most_frames`` frames opened only, where that can be done."""
+    from fitpipe.io import open_takes
+
+    opened = [open_takes(path, most_frames=most_frames, **options) for path in files]
+    return _told_apart([take for takes in opened for take in takes])
+
+
+def _told_apart(takes: list[_AnyTake]) -> list[_AnyTake]:
     names = [take.source for take in takes]
     return [
         replace(take, source=take.origin.path) if names.count(take.source) > 1 else take

@@ -31,6 +31,7 @@ def verify(
     from fitpipe.batch.origin import job_of_output
     from fitpipe.batch.verify import TOLERANCE
     from fitpipe.batch.verify import verify as make_again
+    from fitpipe.cli.printable import printable
     from fitpipe.cli.progress import frame_bar
     from fitpipe.errors import FitpipeError
 
@@ -45,7 +46,7 @@ def verify(
                     progress=bar(path.stem),
                 )
         except FitpipeError as error:
-            print(f"error: {error}", file=sys.stderr)
+            print(printable(f"error: {error}"), file=sys.stderr)
             code = 2
             continue
         _print(found)

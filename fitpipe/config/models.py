@@ -96,6 +96,11 @@ class CalibrateConfig(Section):
     max_gap_s: Positive = Field(
         0.1, description="Longest gap bridged when a source is resampled to the reference clock."
     )
+    sample_frames: Annotated[int, Field(ge=1024)] = Field(
+        65_536,
+        description="A longer take is calibrated on evenly spaced stretches of so many frames in "
+        "all, and then read, fitted and written in blocks.",
+    )
 
 
 class WeightsConfig(Section):

@@ -216,7 +216,7 @@ def _take(
         time_s = None
     return RawTake(
         labels=names,
-        position=position.astype(np.float64),
+        position=position.astype(np.float64, copy=False),
         time_s=time_s,
         rate_hz=None if rate is None or not rate.size else float(np.ravel(rate)[0]),
         unit="m" if name == "position_m" else _unit(unit),
@@ -254,7 +254,7 @@ def _numbers(
             f"{shape}",
             path=path,
         )
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
 
 
 def _text(value: Any) -> str:

@@ -61,12 +61,12 @@ def to_take(
     if raw.position.shape[0] == 0:
         raise InputError("no frames: the file has labels and no data", path=path)
     findings = list(raw.findings)
-    keep, labels, repeated = _labels(raw, path, findings)
+    keep, labels, repeated = labelled(raw, path, findings)
     position = np.array(raw.position[:, keep], dtype=np.float64)
     confidence = None if raw.confidence is None else np.array(raw.confidence[:, keep])
 
     keep_zeros = options.keep_zeros or raw.has_no_gaps
-    zero = _drop_codes(position, labels, findings, keep_zeros=keep_zeros)
+    zero = drop_codes(position, labels, findings, keep_zeros=keep_zeros)
     if not all_of_xyz(np.isfinite(position)).any():
         zeros = f", {zero.sum()} samples are exactly (0, 0, 0)" if zero.any() else ""
         raise InputError(
@@ -82,12 +82,12 @@ def to_take(
     )
     with np.errstate(invalid="ignore"):  # damaged bytes may be signalling NaNs
         position *= metres_per(unit)
-    _tell_zeros(zero, position, labels, findings)
+    findings += zero_findings(still_zero(zero, position), labels)
     check_size(labels, position, unit, findings)
     if len(rows) < len(position):
         position = position[rows]
     if confidence is not None:
-        confidence = _confidence(confidence[rows], position, findings)
+        confidence = in_unit_range(confidence[rows], position, findings)
     if options.up is not None:
         position = position @ rotation_to_y_up(up).T
         up = "+y"
@@ -147,7 +147,7 @@ def _together(
     return cast("tuple[_T, _U, _V]", tuple(answers))
 
 
-def _labels(
+def labelled(
     raw: RawTake, path: Path, findings: list[Finding]
 ) -> tuple[list[int], list[str], list[str]]:
     """Columns to keep, their unique names, and the names that stood over several columns."""
@@ -219,12 +219,14 @@ def _unique(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _drop_codes(
+def drop_codes(
     position: FloatArray, labels: list[str], findings: list[Finding], *, keep_zeros: bool
 ) -> BoolArray:
     """Set samples that cannot be positions to NaN, in place; which were exactly zero."""
-    wild = any_of_xyz(np.abs(position) > _FARTHEST)
-    if wild.any():
+    # most takes hold none: a look at all numbers at once is quick
+    farthest = max(np.fmax.reduce(position, axis=None), -np.fmin.reduce(position, axis=None))
+    if farthest > _FARTHEST:
+        wild = any_of_xyz(np.abs(position) > _FARTHEST)
         position[wild] = np.nan
         findings.append(
             Finding(
@@ -243,43 +245,62 @@ def _drop_codes(
     return zero
 
 
-def _tell_zeros(
-    zero: BoolArray, position_m: FloatArray, labels: list[str], findings: list[Finding]
-) -> None:
-    """Put back zeros of a point that passes the origin, in place; tell about the others."""
+def still_zero(zero: BoolArray, position_m: FloatArray) -> BoolArray:
+    """Put back zeros of a point that passes the origin, in place; which are left as missing."""
     if not zero.any():
-        return
+        return zero
     near = np.linalg.norm(position_m, axis=-1) < _AT_ORIGIN_M
     edge = np.full((1, near.shape[1]), len(near) > 1)
     passing = np.vstack([edge, near[:-1]]) & np.vstack([near[1:], edge])
     position_m[zero & passing] = 0.0
-    zero = zero & ~passing
+    return np.asarray(zero & ~passing)
+
+
+def zero_findings(zero: BoolArray, labels: Sequence[str]) -> list[Finding]:
+    """What to tell of samples that are zero and taken as missing."""
+    if not zero.any():
+        return []
+    findings = []
     always = zero.all(axis=0)
     for kind, severity, what in (
         (zero & ~always, "warning", "{n} samples are exactly (0, 0, 0): {who}"),
         (zero & always, "note", "points that are (0, 0, 0) in every frame: {who}"),
     ):
         if kind.any():
-            who = _some([labels[i] for i in np.flatnonzero(kind.any(axis=0))])
+            who = _some([labels[int(i)] for i in np.flatnonzero(kind.any(axis=0))])
             told = what.format(n=kind.sum(), who=who)
             otherwise = "keep_zeros=True or --keep-zeros takes them as positions"
             findings.append(
                 Finding(told, "taken as missing", cast("Severity", severity), otherwise)
             )
+    return findings
 
 
-def _confidence(
-    confidence: FloatArray, position: FloatArray, findings: list[Finding]
+def is_percent(highest: float) -> bool:
+    """Whether confidences that reach so high are per cent."""
+    return 1.5 < highest <= 100
+
+
+def in_unit_range(
+    confidence: FloatArray,
+    position: FloatArray,
+    findings: list[Finding],
+    *,
+    percent: bool | None = None,
 ) -> FloatArray:
-    """Confidence between 0 and 1, 0 where there is no position."""
+    """Confidence between 0 and 1, 0 where there is no position.
+
+    Whether it is per cent is told by the highest one, unless that is known.
+    """
     observed = all_of_xyz(np.isfinite(position))
     absent = np.asarray(observed & ~np.isfinite(confidence))
     if absent.any():
         findings.append(Finding(f"{absent.sum()} samples have no confidence", "taken as 1"))
     confidence = np.where(observed, np.where(absent, 1.0, confidence), 0.0)
     highest = float(confidence.max())
-    if 1.5 < highest <= 100:
+    if percent is None and (percent := is_percent(highest)):
         findings.append(Finding(f"confidence reaches {highest:g}", "taken as percent"))
+    if percent:
         confidence = confidence / 100
     outside = (confidence < 0) | (confidence > 1)
     if outside.any():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +29,9 @@ _SPELLINGS = (
     "or long tables with columns time, label, x, y, z"
 )
 _AXES = {"x", "y", "z"}
+_GZIP_RATIO = 4  # about, of tables of numbers
+_HEADER_LINES = 1024  # enough to tell separator and decimal mark as from the whole file
+_BLOCK_LINES = 16_384
 
 
 class Table(Protocol):
@@ -92,15 +96,59 @@ def open_table(head: FileHead) -> TextTable:
     text = [line for line in every if line and not line.isspace() and line.lstrip()[0] != "#"]
     if not text:
         raise InputError("empty file (blank lines only)", path=head.path)
+    table = _table(text)
+    first_line = every.index(table.rows[0]) + 1 if table.rows else len(every)
+    return replace(table, first_line=first_line)
+
+
+def _table(text: Sequence[str]) -> TextTable:
+    """Header and rows of lines that are neither blank nor comments."""
     separator = sniff_separator(text)
     names = fields_of(text[0], separator)
     n_header = 1
     if len(text) > 1 and _are_axes(fields_of(text[1], separator)):
         names = _two_rows(names, fields_of(text[1], separator))
         n_header = 2
-    rows = text[n_header:]
-    first_line = every.index(rows[0]) + 1 if rows else len(every)
-    return TextTable(names, rows, separator, sniff_decimal(rows, separator), first_line)
+    rows = list(text[n_header:])
+    return TextTable(names, rows, separator, sniff_decimal(rows, separator), n_header + 1)
+
+
+def estimated_rows(head: FileHead) -> int:
+    """About how many rows a text file has, by its size and the length of its first lines."""
+    lines = head.lines[:-1] or head.lines
+    per_line = sum(len(line) + 1 for line in lines) / max(len(lines), 1)
+    packed = _GZIP_RATIO if head.is_gzip else 1
+    return int(packed * head.path.stat().st_size / max(per_line, 1))
+
+
+def read_blocks(head: FileHead, *, n_lines: int = _BLOCK_LINES) -> Iterator[list[RawTake]]:
+    """Read a wide table in blocks of rows: what `read_wide` makes of each.
+
+    Raises
+    ------
+    InputError
+        As from reading it at once.
+    """
+    lines = (
+        (i, line)
+        for i, line in enumerate(head.iter_lines(), start=1)
+        if line and not line.isspace() and line.lstrip()[0] != "#"
+    )
+    start = list(islice(lines, _HEADER_LINES))
+    if not start:
+        raise InputError("empty file (blank lines only)", path=head.path)
+    first = _table([line for _, line in start])
+    if first.rows:
+        first = replace(first, first_line=start[len(start) - len(first.rows)][0])
+    columns = understand(first.names)
+    if not columns.points:
+        raise no_coordinates(head, first, columns)
+    if not first.rows:
+        raise no_rows(head)
+    yield read_wide(head, first, columns)
+    while block := list(islice(lines, n_lines)):
+        rows = [line for _, line in block]
+        yield read_wide(head, replace(first, rows=rows, first_line=block[0][0]), columns)
 
 
 def _are_axes(fields: Sequence[str]) -> bool:

@@ -130,12 +130,22 @@ def read_takes(
     head = read_head(path)
     file_format = find_format(head)
     raws = file_format.read(head, options)
-    is_picked = any(raw.source for raw in raws)
-    told = {"source": source if is_picked else None, "body": body, **asdict(options)}
-    asked = {key: value for key, value in told.items() if value not in (None, False)}
-    raws = _named_source(raws, source)
-    raws = _pick(path, raws, "source", source)
-    raws = _pick(path, raws, "body", body)
+    return cleaned(raws, path, file_format, source, body, options)
+
+
+def cleaned(
+    raws: Sequence[RawTake],
+    path: Path,
+    file_format: Format,
+    source: str | None,
+    body: str | None,
+    options: ReadOptions,
+) -> list[Take]:
+    """The takes that `read_takes` gives, from what the format's reader found."""
+    asked = what_was_asked(raws, source, body, options)
+    raws = named_source(raws, source)
+    raws = pick(path, raws, "source", source)
+    raws = pick(path, raws, "body", body)
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     takes = [
@@ -187,7 +197,16 @@ def _place(source: str, body: str) -> str:
     return f"source {source!r} body {body!r}" if body else f"source {source!r}"
 
 
-def _named_source(raws: Sequence[RawTake], source: str | None) -> Sequence[RawTake]:
+def what_was_asked(
+    raws: Sequence[RawTake], source: str | None, body: str | None, options: ReadOptions
+) -> dict[str, str | float]:
+    """What the user said about a file, for ``Origin.asked``; a name given to a source is none."""
+    is_picked = any(raw.source for raw in raws)
+    told = {"source": source if is_picked else None, "body": body, **asdict(options)}
+    return {key: value for key, value in told.items() if value not in (None, False)}
+
+
+def named_source(raws: Sequence[RawTake], source: str | None) -> Sequence[RawTake]:
     """Give the sources of a file that names none the name the user gave."""
     if source is not None and all(not raw.source for raw in raws):
         for raw in raws:
@@ -195,7 +214,7 @@ def _named_source(raws: Sequence[RawTake], source: str | None) -> Sequence[RawTa
     return raws
 
 
-def _pick(path: Path, raws: Sequence[RawTake], field: str, wanted: str | None) -> Sequence[RawTake]:
+def pick(path: Path, raws: Sequence[RawTake], field: str, wanted: str | None) -> Sequence[RawTake]:
     if wanted is None:
         return raws
     # readers name a plain number 0 sensor0 or body0

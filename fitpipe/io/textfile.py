@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,6 +72,24 @@ class FileHead:
             The gzip stream is damaged, or unpacks to more than a recording can be.
         """
         return self.read_text().splitlines()
+
+    def iter_lines(self) -> Iterator[str]:
+        """The lines of the file one after the other, without line ends.
+
+        Raises
+        ------
+        InputError
+            The gzip stream is damaged.
+        """
+        try:
+            with (
+                gzip.open(self.path, "rb") if self.is_gzip else self.path.open("rb") as opened,
+                io.TextIOWrapper(opened, encoding=self.encoding, errors="replace") as text,
+            ):
+                for line in text:
+                    yield line.removesuffix("\n")
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise _damaged_gzip(self.path, error) from error
 
     def read_text(self) -> str:
         """The whole file as text."""

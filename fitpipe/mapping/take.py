@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray
+from fitpipe.arrays import BoolArray, FloatArray
 from fitpipe.errors import MappingError, nearest_names, suggest
 from fitpipe.mapping.joint_centres import with_centres
 from fitpipe.mapping.labels import LabelIndex, choose_subject
@@ -66,6 +66,66 @@ def map_take(
     ConfigError
         There is no such preset or file.
     """
+    mapper = make_mapper(take, markerset, skeleton, subject=subject, static=static)
+    mapped = mapper.apply(mapper.take)
+    never = mapper.never_seen(np.asarray(mapped.is_observed.any(axis=0)))
+    return mapped.with_findings([*mapper.findings, *never])
+
+
+@dataclass(frozen=True)
+class Mapper:
+    """How the labels of one source lead to the joints of a skeleton.
+
+    Parameters
+    ----------
+    skeleton : Skeleton
+    found : Resolution
+    take : Take
+        The one it was made for, with the virtual points of the marker set as further labels.
+    findings : tuple of Finding
+        What was done about labels and joints.
+    """
+
+    skeleton: Skeleton
+    found: Resolution
+    take: Take
+    findings: tuple[Finding, ...]
+    has_virtual: bool  # points that take all frames to make, so that `apply` is for `take` alone
+
+    def apply(self, take: Take) -> Take:
+        """A take or stretch of one, with the joints of the skeleton in place of its labels."""
+        position, confidence = _joints(take, self.found, self.skeleton)
+        return replace(
+            take, labels=self.skeleton.joints, position_m=position, confidence=confidence
+        )
+
+    def never_seen(self, is_seen: BoolArray) -> list[Finding]:
+        """Which joints have labels, and yet no sample: `is_seen` (joint,) over the whole take."""
+        joints = self.skeleton.joints
+        never = [j for j in self.found.choices if not is_seen[joints.index(j)]]
+        if not never:
+            return []
+        return [
+            Finding(
+                f"joints whose labels are never seen in one frame together ({len(never)}): "
+                + ", ".join(never),
+                "absent",
+            )
+        ]
+
+
+def make_mapper(
+    take: Take,
+    markerset: MarkerSet | Mapping[str, Any] | str | Path | None,
+    skeleton: Skeleton,
+    *,
+    subject: str | None = None,
+    static: Take | None = None,
+) -> Mapper:
+    """Resolve the labels of a take, or of a longer one that it is a fair sample of.
+
+    Parameters, and what is raised, as in `map_take`.
+    """
     by_name = markerset is None
     if markerset is None:
         rules = MarkerSet.own_names(skeleton.joints, skeleton=skeleton.name)
@@ -87,30 +147,30 @@ def map_take(
     )
     best = next((proposal for proposal in proposals if not proposal.missing), None)
     _check_found(take, rules, skeleton, index, found, best, by_name=by_name)
-
-    position, confidence = _joints(take, found, skeleton)
-    mapped = replace(
-        take, labels=skeleton.joints, position_m=position, confidence=confidence, repairs=()
-    )
-    findings = [
+    findings = (
         *made.findings,
         *_label_findings(rules, index, found, made.inputs),
         *_joint_findings(rules, skeleton, found, best, by_name=by_name),
-        *_never_seen(mapped, found),
-    ]
-    return mapped.with_findings([*take.repairs, *findings])
+    )
+    return Mapper(skeleton, found, take, findings, bool(made.inputs))
 
 
 def _joints(
     take: Take, found: Resolution, skeleton: Skeleton
 ) -> tuple[FloatArray, FloatArray | None]:
     """Position (time, joint, 3) and confidence (time, joint) of every joint."""
-    position = np.full((take.n_frames, skeleton.n_joints, 3), np.nan)
+    chosen = {skeleton.joints.index(joint): choice for joint, choice in found.choices.items()}
+    labels = {j: c.columns[0] for j, c in chosen.items() if c.recipe.weights == (1.0,)}
+    columns = np.array([labels.get(j, 0) for j in range(skeleton.n_joints)])
+    others = [j for j in range(skeleton.n_joints) if j not in labels]
+    position = np.take(take.position_m, columns, axis=1)
+    position[:, others] = np.nan
     confidence = None
     if take.confidence is not None:
-        confidence = np.zeros((take.n_frames, skeleton.n_joints))
-    for joint, choice in found.choices.items():
-        j = skeleton.joints.index(joint)
+        confidence = np.take(take.confidence, columns, axis=1)
+        confidence[:, others] = 0.0
+    for j in (j for j in others if j in chosen):
+        choice = chosen[j]
         position[:, j] = sum(
             weight * take.position_m[:, column]
             for weight, column in zip(choice.recipe.weights, choice.columns, strict=True)
@@ -282,16 +342,6 @@ def _joint_findings(
             "absent",
             "warning" if by_name or set(absent) & set(rules.recipes) else "note",
             otherwise,
-        )
-
-
-def _never_seen(mapped: Take, found: Resolution) -> Iterable[Finding]:
-    never = [j for j in found.choices if not mapped.is_observed[:, mapped.index(j)].any()]
-    if never:
-        yield Finding(
-            f"joints whose labels are never seen in one frame together ({len(never)}): "
-            + ", ".join(never),
-            "absent",
         )
 
 

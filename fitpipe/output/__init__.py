@@ -5,10 +5,11 @@ from fitpipe.output.checksum import sealed_sha256
 from fitpipe.output.entry import Variable
 from fitpipe.output.read import load_fit, load_provenance
 from fitpipe.output.schema import SCHEMA, fit_variables, schema_markdown
-from fitpipe.output.write import save_fit
+from fitpipe.output.write import FitWriter, save_fit
 
 __all__ = [
     "SCHEMA",
+    "FitWriter",
     "Variable",
     "check_writable",
     "fit_variables",

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -32,41 +33,79 @@ _REASONS: Final[dict[int, tuple[str, str | None]]] = {
 }
 
 
+class PartFile:
+    """A new file, open for writing, that takes the place of another one as a whole or not at all.
+
+    It lies in the same folder (its name starts with ``.`` and ends with ``.part``); folders that
+    are missing are made. A link is followed, so it goes on pointing to the file.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._target = Path(os.path.realpath(path)) if path.is_symlink() else path
+            if self._target.is_dir():
+                raise OutputError(
+                    "cannot be written: it is a folder, expected the name of a file",
+                    path=path,
+                    hint="add a file name such as fit.h5",
+                )
+            _make_folder(self._target.parent)
+            _check_free(self._target)
+            self._part, self.handle = _new_part(self._target)
+        except OSError as error:
+            raise refused(error, path) from error
+
+    def put_in_place(self) -> None:
+        """Let the data reach the disk, then take the place of the old file in one step.
+
+        Raises
+        ------
+        OutputError
+            That cannot be done; the part file is gone and the old file as it was.
+        """
+        try:
+            try:
+                with self.handle:
+                    self.handle.flush()
+                    os.fsync(self.handle.fileno())
+                _replace(self._part, self._target)
+            except BaseException:
+                self._part.unlink(missing_ok=True)
+                raise
+            _sync_folder(self._target.parent)
+        except OSError as error:
+            raise refused(error, self.path) from error
+
+    def discard(self) -> None:
+        """Remove the part file; the old file is as it was."""
+        with suppress(OSError):  # what could not be written is not wanted any more
+            self.handle.close()
+        self._part.unlink(missing_ok=True)
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, never a part of either.
-
-    The data go to a part file in the same folder (its name starts with ``.`` and ends with
-    ``.part``), reach the disk, and take the place of the old file in one step. Folders that are
-    missing are made. A link is followed, so it goes on pointing to the file.
 
     Raises
     ------
     OutputError
         The file cannot be written; the part file is gone and the old file as it was.
     """
+    part = PartFile(path)
     try:
-        target = Path(os.path.realpath(path)) if path.is_symlink() else path
-        if target.is_dir():
-            raise OutputError(
-                "cannot be written: it is a folder, expected the name of a file",
-                path=path,
-                hint="add a file name such as fit.h5",
-            )
-        _make_folder(target.parent)
-        _check_free(target)
-        part, opened = _new_part(target)
-        try:
-            with opened as handle:
-                handle.write(data)
-                handle.flush()
-                os.fsync(handle.fileno())
-            _replace(part, target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        _sync_folder(target.parent)
-    except OSError as error:
-        raise refused(error, path) from error
+        part.handle.write(data)
+    except BaseException as error:
+        part.discard()
+        if isinstance(error, OSError):
+            raise refused(error, path) from error
+        raise
+    part.put_in_place()
 
 
 def sweep_parts(folder: str | Path) -> list[Path]:
@@ -136,7 +175,7 @@ def _new_part(target: Path) -> tuple[Path, BinaryIO]:
     """A new part file, open and locked: see `sweep_parts`."""
     while True:
         part = _part_of(target)
-        handle = part.open("xb")
+        handle = part.open("x+b")
         if _lock(handle.fileno()) and part.exists():
             return part, handle
         handle.close()  # swept away in the moment before it was locked

@@ -12,9 +12,10 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fitpipe.output.entry import Variable
 
@@ -27,46 +28,89 @@ _SEAL_BYTES: Final = len(_SEAL_MARK) + hashlib.sha256().digest_size * 2
 _BLOCK_BYTES: Final = 1 << 20
 
 
-def checksum(variables: Iterable[Variable], root: Mapping[str, Any]) -> str:
-    """SHA-256 over the variables in the order of their names, and the root's attributes.
+class VariableSum:
+    """SHA-256 over one variable, whose rows may be added part by part.
 
-    Of each variable it covers name, type, shape, values (numbers as little-endian bytes, text as
-    UTF-8) and the attributes ``units`` and ``format``; of the root ``schema`` and ``take``.
-    Every text goes in with its length in front, so that no two contents read alike.
+    It covers name, type, shape, values (numbers as little-endian bytes, text as UTF-8) and the
+    attributes ``units`` and ``format``. Every text goes in with its length in front, so that no two
+    contents read alike.
+
+    Parameters
+    ----------
+    name : str
+        With its group in front.
+    dtype : dtype
+        object for text.
+    shape : tuple of int
+        Of the whole variable.
+    attributes : mapping
+    """
+
+    def __init__(
+        self,
+        name: str,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        attributes: Mapping[str, Any],
+    ) -> None:
+        self._digest = hashlib.sha256()
+        for text in (name, "text" if dtype.hasobject else dtype.name, str(shape)):
+            _add_text(self._digest, text)
+        for attribute in _COVERED_OF_VARIABLE:
+            _add_text(self._digest, str(attributes.get(attribute, "")))
+
+    @classmethod
+    def of(cls, variable: Variable) -> VariableSum:
+        """Of a whole variable."""
+        values = variable.values
+        own = cls(variable.name, values.dtype, values.shape, variable.attributes)
+        own.add(values)
+        return own
+
+    def add(self, values: npt.NDArray[Any]) -> None:
+        """Go on with the next values."""
+        if values.dtype == object:
+            for text in values.ravel():
+                _add_text(self._digest, text)
+        else:
+            little = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+            self._digest.update(little.data)
+
+    def digest(self) -> bytes:
+        """The sum."""
+        return self._digest.digest()
+
+
+def checksum(variables: Iterable[Variable], root: Mapping[str, Any]) -> str:
+    """SHA-256 over the sums of the variables, and the root's attributes ``schema`` and ``take``.
 
     Returns
     -------
     str
         ``"sha256:"`` and 64 hexadecimal digits.
     """
+    return total_sum({v.name: VariableSum.of(v) for v in variables}, root)
+
+
+def total_sum(sums: Mapping[str, VariableSum], root: Mapping[str, Any]) -> str:
+    """The checksum of a file from the sums of its variables, in the order of their names."""
     digest = hashlib.sha256()
-
-    def add(text: str) -> None:
-        data = text.encode()
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-
     for name in _COVERED_OF_ROOT:
-        add(str(root.get(name, "")))
-    for variable in sorted(variables, key=lambda v: v.name):
-        values = variable.values
-        add(variable.name)
-        add("text" if values.dtype == object else values.dtype.name)
-        add(str(values.shape))
-        for name in _COVERED_OF_VARIABLE:
-            add(str(variable.attributes.get(name, "")))
-        if values.dtype == object:
-            for text in values.ravel():
-                add(text)
-        else:
-            little = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
-            digest.update(little.data)
+        _add_text(digest, str(root.get(name, "")))
+    for name in sorted(sums):
+        digest.update(sums[name].digest())
     return f"sha256:{digest.hexdigest()}"
 
 
-def seal(image: bytes) -> bytes:
-    """What goes behind the bytes of a file."""
-    return _SEAL_MARK + hashlib.sha256(image).hexdigest().encode()
+def _add_text(digest: hashlib._Hash, text: str) -> None:
+    data = text.encode()
+    digest.update(len(data).to_bytes(8, "little"))
+    digest.update(data)
+
+
+def seal(file: BinaryIO) -> None:
+    """Write the sum of a file's bytes behind them."""
+    file.write(_SEAL_MARK + _sum_of(file, file.seek(0, os.SEEK_END)).encode())
 
 
 def breaks_seal(path: Path) -> bool:
@@ -89,9 +133,14 @@ def _sums(path: Path) -> tuple[str | None, str]:
         end = file.read()
         if not end.startswith(_SEAL_MARK):
             return None, ""
-        file.seek(0)
-        digest = hashlib.sha256()
-        while left and (block := file.read(min(left, _BLOCK_BYTES))):
-            digest.update(block)
-            left -= len(block)
-    return end[len(_SEAL_MARK) :].decode("ascii", "replace"), digest.hexdigest()
+        return end[len(_SEAL_MARK) :].decode("ascii", "replace"), _sum_of(file, left)
+
+
+def _sum_of(file: BinaryIO, n_bytes: int) -> str:
+    """SHA-256 of the first bytes of a file, which is left behind them."""
+    file.seek(0)
+    digest = hashlib.sha256()
+    while n_bytes and (block := file.read(min(n_bytes, _BLOCK_BYTES))):
+        digest.update(block)
+        n_bytes -= len(block)
+    return digest.hexdigest()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,14 +17,16 @@ import numpy as np
 
 import fitpipe
 from fitpipe.errors import OutputError
-from fitpipe.output.atomic import write_atomically
-from fitpipe.output.checksum import checksum, seal
+from fitpipe.output.atomic import PartFile, refused
+from fitpipe.output.checksum import VariableSum, seal, total_sum
+from fitpipe.output.column import Column, chunk_shape
 from fitpipe.output.entry import Variable, group_of
 from fitpipe.output.schema import CONVENTIONS, GROUPS, OPTIONAL_GROUPS, SCHEMA, schema_variables
+from fitpipe.output.sink import Sink
 from fitpipe.records import Finding, Fit
 
 _PLAIN_BELOW_BYTES: Final = 16 * 1024  # a chunk index weighs more than it saves on less
-_CHUNK_BYTES: Final = 512 * 1024
+_AT_LAST: Final = ("log", "provenance")  # groups that are complete with the last block only
 _NAME: Final = re.compile(r"[A-Za-z0-9_][\w .+@-]*(?<! )")  # names netCDF allows, the common part
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
@@ -53,45 +58,235 @@ def save_fit(fit: Fit, path: str | Path, *, compression: int = 4) -> Path:
         The file cannot be written (the old one stays as it was), or the fit holds what the
         format cannot; lists every such fault at once.
     """
-    path = Path(path)
-    image = _file_image(_contents(fit, compression, path), fit, compression)
-    write_atomically(path, image + seal(image))
-    return path
+    with FitWriter(path, fit.n_frames, compression=compression) as writer:
+        writer.add(fit)
+        return writer.finish(fit.log)
 
 
-def _contents(fit: Fit, compression: int, path: Path) -> tuple[Variable, ...]:
-    """Every variable of the file; OutputError with all that cannot be stored."""
-    faults = []
-    if compression not in range(10):
-        faults.append(f"compression is {compression}, expected 0 to 9")
-    calibrated = tuple(transform.source for transform in fit.calibration.transforms)
-    if calibrated != fit.sources:
-        faults.append(f"the calibration is for sources {calibrated}, the fit for {fit.sources}")
-    provenance = []
-    for key, value in fit.provenance.items():
-        if not _NAME.fullmatch(str(key)):
-            faults.append(f"provenance {key!r} is no name for a variable: use letters, digits, _")
-            continue
+class FitWriter:
+    """Writes a fit as its blocks of frames come; used in a ``with``, which cleans up on an error.
+
+    Parameters
+    ----------
+    path : path-like
+        Missing folders are made.
+    n_frames : int
+        Of the whole fit.
+    compression : int
+        gzip level from 0 (none) to 9.
+    provenance : mapping, optional
+        Entries to put over those of the fit.
+
+    Raises
+    ------
+    OutputError
+        As `save_fit`, from whichever method meets it.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        n_frames: int,
+        *,
+        compression: int = 4,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._path, self._n_frames, self._compression = Path(path), n_frames, compression
+        self._more = dict(provenance or {})
+        self._file: _PartOfFit | None = None
+
+    def __enter__(self) -> FitWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.discard()
+
+    def add(self, block: Fit) -> None:
+        """Write the next frames, those of ``block``.
+
+        All but the arrays along time and the log is taken from the first block.
+        """
+        if self._file is None:
+            provenance = self._checked(block)
+            self._file = _PartOfFit(self._path, self._n_frames, self._compression, provenance)
+        self._file.add(block)
+
+    def finish(self, log: Sequence[Finding]) -> Path:
+        """Write the log, and put the file in its place; returns its path."""
+        if self._file is None:
+            raise ValueError("no block was added")
+        self._file.finish(log)
+        self._file = None
+        return self._path
+
+    def _checked(self, fit: Fit) -> list[Variable]:
+        """The provenance as variables; OutputError with all that cannot be stored."""
+        faults = []
+        if self._compression not in range(10):
+            faults.append(f"compression is {self._compression}, expected 0 to 9")
+        calibrated = tuple(transform.source for transform in fit.calibration.transforms)
+        if calibrated != fit.sources:
+            faults.append(f"the calibration is for sources {calibrated}, the fit for {fit.sources}")
+        provenance = []
+        for key, value in (dict(fit.provenance) | self._more).items():
+            if not _NAME.fullmatch(str(key)):
+                faults.append(
+                    f"provenance {key!r} is no name for a variable: use letters, digits, _"
+                )
+                continue
+            try:
+                text, kind = _as_text(value)
+            except (TypeError, ValueError) as error:
+                faults.append(f"provenance {key!r} cannot be written as JSON: {error}")
+                continue
+            attributes = {"units": "1", "long_name": key, "format": kind}
+            values = np.array(text, dtype=object)
+            provenance.append(Variable(f"provenance/{key}", (), values, attributes))
+        if faults:
+            raise OutputError("the fit cannot be written", path=self._path, faults=faults)
+        return provenance
+
+
+class _PartOfFit:
+    """The file while it is written.
+
+    HDF5 writes through a Python file: so a full disk or a lost share is an ordinary OSError with
+    its reason, and HDF5's locks never meet a network file system.
+    """
+
+    def __init__(
+        self, path: Path, n_frames: int, compression: int, provenance: list[Variable]
+    ) -> None:
+        self._path, self._n_frames, self._compression = path, n_frames, compression
+        self._provenance = provenance
+        self._columns: dict[str, Column] = {}
+        self._sums: dict[str, VariableSum] = {}
+        self._scales: dict[str, h5py.Dataset] = {}
+        self._escaped: list[str] = []
+        self._latest: Fit
+        self._part = PartFile(path)
+        self._sink = Sink(self._part.handle)
+        self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        with self._told():
+            # 1.8 is what every netCDF-4 library reads, and the first whose headers carry checksums
+            self._h5 = h5py.File(
+                self._sink,
+                "w",
+                libver=("v108", "v108"),
+                track_order=True,  # netCDF-4 asks for it, and readers list variables in our order
+            )
+
+    def add(self, block: Fit) -> None:
+        """Write the next frames."""
+        with self._told():
+            if not self._sums:
+                self._begin(block)
+            for variable in schema_variables(block):
+                if column := self._columns.get(variable.name):
+                    self._sums[variable.name].add(variable.values)
+                    column.add(variable.values)
+            self._latest = block
+
+    def finish(self, log: Sequence[Finding]) -> None:
+        """Write the rest, and put the file in its place."""
+        with self._told():
+            for column in self._columns.values():
+                column.finish()
+            self._add_group("log", self._log_variables(tuple(log)))
+            self._add_group("provenance", self._provenance)
+            self._h5.attrs["checksum"] = total_sum(self._sums, dict(self._h5.attrs))
+            self._pool.shutdown()
+            self._h5.close()
+            seal(self._part.handle)
+        self._part.put_in_place()
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        self._sink.is_given_up = True
+        self._pool.shutdown()
+        self._h5.close()
+        self._part.discard()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """OutputError with the reason where the file cannot be written."""
         try:
-            text, kind = _as_text(value)
-        except (TypeError, ValueError) as error:
-            faults.append(f"provenance {key!r} cannot be written as JSON: {error}")
-            continue
-        attributes = {"units": "1", "long_name": key, "format": kind}
-        values = np.array(text, dtype=object)
-        provenance.append(Variable(f"provenance/{key}", (), values, attributes))
-    if faults:
-        raise OutputError("the fit cannot be written", path=path, faults=faults)
+            yield
+        except BaseException as error:
+            # HDF5 may bury what the file said under errors of its own
+            reason = self._sink.error or error
+            if isinstance(reason, OSError) and not isinstance(error, KeyboardInterrupt):
+                raise refused(reason, self._path) from error
+            raise
 
-    escaped = [v.name for v in schema_variables(fit) if _is_text(v) and _unstorable(v)]
-    if _UNSTORABLE.search(fit.name):
-        escaped.append("the name of the take")
-    if escaped:
-        finding = Finding(
-            f"text that is not Unicode in {', '.join(escaped)}", r"written as escapes (\udce9)"
+    def _begin(self, fit: Fit) -> None:
+        """Write all that is known with the first block, and the variables along time empty."""
+        for name, value in _root_attributes(fit).items():
+            self._h5.attrs[name] = value
+        for group in GROUPS:
+            own = [v for v in schema_variables(fit) if group_of(v.name) == group]
+            if group not in _AT_LAST and (own or group not in OPTIONAL_GROUPS):
+                self._add_group(group, own)
+
+    def _log_variables(self, log: tuple[Finding, ...]) -> list[Variable]:
+        """The findings, and one more if any text had to be escaped."""
+        latest = self._latest
+
+        def of_log(findings: tuple[Finding, ...]) -> list[Variable]:
+            told = schema_variables(replace(latest, log=findings))
+            return [v for v in told if group_of(v.name) == "log"]
+
+        escaped = [*self._escaped, *(v.name for v in of_log(log) if _unstorable(v))]
+        if _UNSTORABLE.search(latest.name):
+            escaped.append("the name of the take")
+        if not escaped:
+            return of_log(log)
+        what = f"text that is not Unicode in {', '.join(escaped)}"
+        return of_log((*log, Finding(what, r"written as escapes (\udce9)")))
+
+    def _add_group(self, group: str, variables: Sequence[Variable]) -> None:
+        if group:
+            self._h5.create_group(group, track_order=True)
+        for variable in variables:
+            self._add(variable)
+
+    def _add(self, variable: Variable) -> None:
+        """Write one variable; a dimension's own variable becomes its scale."""
+        if _unstorable(variable):
+            self._escaped.append(variable.name)
+            variable = _storable(variable)
+        values, along_time = variable.values, variable.dims[:1] == ("time",)
+        shape = (self._n_frames, *values.shape[1:]) if along_time else values.shape
+        options: dict[str, Any] = {"dtype": values.dtype}
+        if _is_text(variable):
+            options["dtype"] = h5py.string_dtype("utf-8")
+        elif self._compression and np.prod(shape) * values.itemsize >= _PLAIN_BELOW_BYTES:
+            options |= {
+                "chunks": chunk_shape(shape, values.itemsize),
+                "compression": self._compression,
+                "shuffle": True,
+            }
+        dataset = self._h5.create_dataset(
+            variable.name, shape, track_order=True, track_times=False, **options
         )
-        fit = replace(fit, log=(*fit.log, finding))
-    return (*map(_storable, schema_variables(fit)), *provenance)
+        total = VariableSum(variable.name, values.dtype, shape, variable.attributes)
+        self._sums[variable.name] = total
+        if along_time:
+            self._columns[variable.name] = Column(dataset, self._compression, self._pool)
+        else:
+            dataset[...] = values
+            total.add(values)
+        name = variable.name.rpartition("/")[2]
+        if variable.dims == (name,):
+            dataset.make_scale(name)
+            dataset.attrs["_Netcdf4Dimid"] = np.int32(len(self._scales))
+            self._scales[name] = dataset
+        else:
+            for axis, dim in enumerate(variable.dims):
+                dataset.dims[axis].attach_scale(self._scales[dim])
+        for attribute, value in variable.attributes.items():
+            dataset.attrs[attribute] = value
 
 
 def _as_text(value: Any) -> tuple[str, str]:
@@ -115,7 +310,7 @@ def _is_text(variable: Variable) -> bool:
 
 
 def _unstorable(variable: Variable) -> bool:
-    return any(_UNSTORABLE.search(text) for text in variable.values.ravel())
+    return _is_text(variable) and any(_UNSTORABLE.search(text) for text in variable.values.ravel())
 
 
 def _escaped(text: str) -> str:
@@ -123,43 +318,9 @@ def _escaped(text: str) -> str:
 
 
 def _storable(variable: Variable) -> Variable:
-    if not _is_text(variable) or not _unstorable(variable):
-        return variable
     values = np.empty(variable.values.shape, dtype=object)
     values.ravel()[:] = [_escaped(text) for text in variable.values.ravel()]
     return replace(variable, values=values)
-
-
-def _file_image(variables: Sequence[Variable], fit: Fit, compression: int) -> bytes:
-    """The bytes of the file.
-
-    HDF5 works in memory and plain Python writes the result: so a full disk or a lost share is an
-    ordinary OSError with its reason, and HDF5's locks never meet a network file system.
-    """
-    # 1.8 is what every netCDF-4 library reads, and the first whose headers carry checksums
-    with h5py.File(
-        "fit",
-        "w",
-        driver="core",
-        backing_store=False,
-        libver=("v108", "v108"),
-        track_order=True,  # netCDF-4 asks for it, and readers list variables in our order
-    ) as file:
-        root = _root_attributes(fit)
-        root["checksum"] = checksum(variables, root)
-        for name, value in root.items():
-            file.attrs[name] = value
-        scales: dict[str, h5py.Dataset] = {}
-        for group in GROUPS:
-            own = [variable for variable in variables if group_of(variable.name) == group]
-            if group in OPTIONAL_GROUPS and not own:
-                continue
-            if group:
-                file.create_group(group, track_order=True)
-            for variable in own:
-                _add(file, variable, scales, compression)
-        file.flush()
-        return bytes(file.id.get_file_image())
 
 
 def _root_attributes(fit: Fit) -> dict[str, str]:
@@ -172,40 +333,3 @@ def _root_attributes(fit: Fit) -> dict[str, str]:
         "Conventions": CONVENTIONS,
         "creator": f"fitpipe {fitpipe.__version__}",
     }
-
-
-def _add(
-    file: h5py.File, variable: Variable, scales: dict[str, h5py.Dataset], compression: int
-) -> None:
-    """Write one variable; a dimension's own variable becomes its scale in ``scales``."""
-    values = variable.values
-    options: dict[str, Any] = {}
-    if _is_text(variable):
-        options["dtype"] = h5py.string_dtype("utf-8")
-    elif compression and values.nbytes >= _PLAIN_BELOW_BYTES:
-        options |= {
-            "chunks": _chunks(values.shape, values.itemsize),
-            "compression": compression,
-            "shuffle": True,
-        }
-    dataset = file.create_dataset(
-        variable.name, data=values, track_order=True, track_times=False, **options
-    )
-    name = variable.name.rpartition("/")[2]
-    if variable.dims == (name,):
-        dataset.make_scale(name)
-        dataset.attrs["_Netcdf4Dimid"] = np.int32(len(scales))
-        scales[name] = dataset
-    else:
-        for axis, dim in enumerate(variable.dims):
-            dataset.dims[axis].attach_scale(scales[dim])
-    for attribute, value in variable.attributes.items():
-        dataset.attrs[attribute] = value
-
-
-def _chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Whole rows, as many as make up a chunk, shared evenly among the chunks."""
-    n_rows, *row = shape
-    rows_fit = max(1, _CHUNK_BYTES // (int(np.prod(row)) * itemsize))
-    n_chunks = -(-n_rows // rows_fit)
-    return (-(-n_rows // n_chunks), *row)

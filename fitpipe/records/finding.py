@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Severity = Literal["note", "warning"]
@@ -32,3 +34,24 @@ class Finding:
     def __str__(self) -> str:
         text = f"{self.what}: {self.done}" if self.done else self.what
         return f"{text} ({self.otherwise})" if self.otherwise else text
+
+
+def added_up(parts: Iterable[Sequence[Finding]]) -> list[Finding]:
+    """Findings of consecutive parts of one take as those of the whole.
+
+    Those that differ only in the count they begin with, and in what a colon leads in (names,
+    places), become one: counts are summed, and what the colon leads in is the first part's.
+    """
+    alike: dict[Finding, list[str]] = {}
+    for finding in (finding for part in parts for finding in part):
+        kind = re.sub(r"^\d+ ", "", finding.what).partition(": ")[0]
+        alike.setdefault(replace(finding, what=kind), []).append(finding.what)
+    return [replace(kind, what=_summed(texts)) for kind, texts in alike.items()]
+
+
+def _summed(texts: Sequence[str]) -> str:
+    counts = [re.match(r"\d+(?= )", text) for text in texts]
+    bare = [re.sub(r"^\d+ ", "", text) for text in texts]
+    more = ", ..." if len(set(bare)) > 1 else ""
+    total = f"{sum(int(n[0]) for n in counts if n)} " if counts[0] else ""
+    return f"{total}{bare[0]}{more}"

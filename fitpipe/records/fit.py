@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+# the arrays along time
+_PER_FRAME = (
+    "time_s", "position", "status", "frame_status", "objective", "objective_start", "iterations",
+    "worst_bone_error", "multiplier", "weight", "doubt", "residual", "disagreement",
+)  # fmt: skip
 _CONVERGED = [status for status in FrameStatus if status.is_converged]
 
 
@@ -165,6 +170,11 @@ class Fit:
     def n_frames(self) -> int:
         """Number of frames."""
         return len(self.time_s)
+
+    @property
+    def per_frame(self) -> dict[str, NDArray[Any]]:
+        """The arrays whose first axis is time, by name."""
+        return {name: getattr(self, name) for name in _PER_FRAME}
 
     @property
     def bone_length(self) -> FloatArray:

@@ -174,6 +174,19 @@ class Take:
         """Column of a label; ValueError if it is not there."""
         return self.labels.index(label)
 
+    def frames(self, begin: int, end: int) -> Take:
+        """The frames from ``begin`` to the one before ``end``; the take itself if these are all."""
+        if begin == 0 and end == self.n_frames:
+            return self
+        rows = slice(begin, end)
+        return replace(
+            self,
+            position_m=self.position_m[rows],
+            time_s=self.time_s[rows],
+            confidence=None if self.confidence is None else self.confidence[rows],
+            repairs=(),
+        )
+
     def with_findings(self, findings: Sequence[Finding]) -> Take:
         """The same take with more entries in ``repairs``."""
         return replace(self, repairs=(*self.repairs, *findings))

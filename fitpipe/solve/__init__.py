@@ -2,23 +2,33 @@
 
 from fitpipe.solve.frames import FrameFits, TakeFits, fit_frames, refitted
 from fitpipe.solve.noticed import contradictions, never_seen
-from fitpipe.solve.problem import Problem, pose_problem, registered, robust_weights, weights
+from fitpipe.solve.problem import (
+    Problem,
+    check_weights,
+    pose_problem,
+    registered,
+    robust_weights,
+    weights,
+)
 from fitpipe.solve.residuals import disagreement, residuals, worst_bone_error
-from fitpipe.solve.take import fit_take
+from fitpipe.solve.stretch import Stretch
+from fitpipe.solve.take import Fitter, fit_take, make_fitter
 from fitpipe.solve.tracker import FrameFit, Tracker
-from fitpipe.solve.trajectory import fit_trajectory
 
 __all__ = [
+    "Fitter",
     "FrameFit",
     "FrameFits",
     "Problem",
+    "Stretch",
     "TakeFits",
     "Tracker",
+    "check_weights",
     "contradictions",
     "disagreement",
     "fit_frames",
     "fit_take",
-    "fit_trajectory",
+    "make_fitter",
     "never_seen",
     "pose_problem",
     "refitted",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,14 +14,15 @@ from fitpipe.config import SolveConfig
 from fitpipe.errors import SolveError
 from fitpipe.kernels.tree_newton import TreeFit, fit_tree
 from fitpipe.kernels.tree_repair import REACH, repaired_start
-from fitpipe.kernels.tree_start import last_directions
+from fitpipe.kernels.tree_start import fill_directions, last_directions
 from fitpipe.records import Finding, FrameStatus, JointStatus, Skeleton
 from fitpipe.solve.frames_loop import fit_loop
 from fitpipe.solve.problem import Problem
 from fitpipe.solve.rigid_pairs import has_rigid_pairs, hold_rigid_pairs
 
-# Frames between two reports of progress; has no influence on the result.
-_BLOCK = 16_384
+# Frames between two reports of progress; beyond the start of a bone that no frame so far has shown,
+# they have no influence on the result. Takes are fitted in stretches of a multiple of both.
+BLOCK = 16_384
 _LOOP_BLOCK = 1_024
 
 
@@ -55,8 +56,31 @@ class KernelTree(NamedTuple):
     child: IntArray  # (bone,) slot of each bone's child joint
 
 
+class Repaired(NamedTuple):
+    """Directions placed by inverse kinematics where no source saw a joint; by kernel slot."""
+
+    frame: IntArray  # (direction,) counted from the first frame of a block
+    slot: IntArray  # (direction,)
+    direction: FloatArray  # (direction, 3)
+
+
+Starts: TypeAlias = dict[int, Repaired]  # by the first frame of a block; others need none
+
+
+class Carried:
+    """The direction every bone had last, carried from one stretch of a take to the next."""
+
+    def __init__(self) -> None:
+        self.direction: FloatArray | None = None
+
+
 def fit_frames(
-    problem: Problem, settings: SolveConfig, *, progress: Callable[[int, int], None] | None = None
+    problem: Problem,
+    settings: SolveConfig,
+    *,
+    carried: Carried | None = None,
+    starts: Starts | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> FrameFits:
     """Minimise J0 under the bones' lengths in every frame (formulation.md sections 2 to 4).
 
@@ -67,6 +91,11 @@ def fit_frames(
     ----------
     problem : Problem
     settings : SolveConfig
+    carried : Carried, optional
+        Of the frames before these; moved on to the end of these. Stretches of a take that begin
+        at multiples of ``BLOCK`` frames end up with the numbers of the whole.
+    starts : Starts, optional
+        As `find_starts` finds them; by default those of this problem.
     progress : callable, optional
         Called with (frames done, frames in all) after every block.
 
@@ -94,20 +123,21 @@ def fit_frames(
             hint="leave these settings out, or use a skeleton without rigid_pairs",
         )
     slot = np.argsort(tree.order)
-    last = None
+    if starts is None:
+        starts = find_starts(problem, settings)
+    carried = carried or Carried()
     fit_block, size = _solver(settings)
     for begin in range(0, n_time, size):
         block = slice(begin, min(begin + size, n_time))
-        target = np.take(problem.target[block], tree.order, axis=1)
-        stiffness = np.take(problem.stiffness[block], tree.order, axis=1)
-        start = _start(problem, block, tree, last, settings)
-        fitted = fit_block(
-            target, stiffness, tree.length_m, tree.parent, rest=tree.rest, last=last, start=start
-        )
-        last = last_directions(target, stiffness, tree.length_m, tree.parent, last=last)
-        carried = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
-        np.take(fitted.position, slot, axis=1, out=fits.position[block])
-        status = np.where(fitted.active, carried, JointStatus.ABSENT)
+        target = np.take(problem.target[block], tree.order, axis=1, mode="clip")
+        stiffness = np.take(problem.stiffness[block], tree.order, axis=1, mode="clip")
+        bones = target, stiffness, tree.length_m, tree.parent
+        start = _with_repairs(bones, tree.rest, carried.direction, starts.get(begin))
+        fitted = fit_block(*bones, rest=tree.rest, last=carried.direction, start=start)
+        carried.direction = last_directions(*bones, last=carried.direction)
+        held = np.where(stiffness > 0, JointStatus.OBSERVED, JointStatus.CARRIED)
+        np.take(fitted.position, slot, axis=1, out=fits.position[block], mode="clip")
+        status = np.where(fitted.active, held, JointStatus.ABSENT)
         fits.status[block] = np.take(status, slot, axis=1)
         fits.frame_status[block] = fitted.outcome
         fits.objective[block] = fitted.objective + problem.constant[block]
@@ -121,28 +151,81 @@ def fit_frames(
     return fits
 
 
-def _start(
+def find_starts(
     problem: Problem,
-    block: slice,
-    tree: KernelTree,
-    last: FloatArray | None,
     settings: SolveConfig,
+    *,
+    carried: Carried | None = None,
+    frames: slice | None = None,
+) -> Starts:
+    """Where frames start, with joints that no source saw placed between the seen.
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : SolveConfig
+    carried : Carried, optional
+        As in `fit_frames`, but of this function's own.
+    frames : slice, optional
+        The frames that are to be fitted; those around them, up to ``REACH``, are looked into.
+
+    Returns
+    -------
+    Starts
+        For `fit_frames` of those frames.
+    """
+    tree, carried = kernel_tree(problem.skeleton), carried or Carried()
+    n_time = len(problem.stiffness)
+    first, end = (0, n_time) if frames is None else (frames.start, frames.stop)
+    size = _solver(settings)[1]
+    starts: Starts = {}
+    for begin in range(first, end, size):
+        block = slice(begin, min(begin + size, end))
+        around = slice(max(0, begin - REACH), block.stop + REACH)
+        own = slice(begin - around.start, block.stop - around.start)
+        start = None
+        if not (problem.stiffness[block] > 0).all():
+            start = repaired_start(
+                np.take(problem.target[around], tree.order, axis=1, mode="clip"),
+                np.take(problem.stiffness[around], tree.order, axis=1, mode="clip"),
+                tree.length_m,
+                tree.parent,
+                rest=tree.rest,
+                last=carried.direction,
+                low=own.start,
+                high=own.stop,
+                n_threads=settings.threads,
+            )
+        target = np.take(problem.target[block], tree.order, axis=1, mode="clip")
+        stiffness = np.take(problem.stiffness[block], tree.order, axis=1, mode="clip")
+        bones = target, stiffness, tree.length_m, tree.parent
+        if start is not None:
+            plain = _filled(bones, tree.rest, carried.direction)
+            frame, slot = np.nonzero((start != plain).any(axis=-1))
+            starts[begin - first] = Repaired(frame, slot, start[frame, slot])
+        carried.direction = last_directions(*bones, last=carried.direction)
+    return starts
+
+
+_Bones: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, IntArray]
+
+
+def _filled(bones: _Bones, rest: FloatArray, last: FloatArray | None) -> FloatArray:
+    """Directions (frame, joint, 3) by the targets themselves, or the nearest before that tell."""
+    start = np.empty_like(bones[0])
+    known = np.full(start.shape[1:], np.nan) if last is None else last
+    fill_directions(0, len(start), *bones, rest, known, start)
+    return start
+
+
+def _with_repairs(
+    bones: _Bones, rest: FloatArray, last: FloatArray | None, repaired: Repaired | None
 ) -> FloatArray | None:
-    """Where the frames of a block start, with joints that no source saw placed between the seen."""
-    if (problem.stiffness[block] > 0).all():
+    if repaired is None:
         return None
-    around = slice(max(0, block.start - REACH), block.stop + REACH)
-    return repaired_start(
-        np.ascontiguousarray(problem.target[around][:, tree.order]),
-        np.ascontiguousarray(problem.stiffness[around][:, tree.order]),
-        tree.length_m,
-        tree.parent,
-        rest=tree.rest,
-        last=last,
-        low=block.start - around.start,
-        high=block.stop - around.start,
-        n_threads=settings.threads,
-    )
+    start = _filled(bones, rest, last)
+    start[repaired.frame, repaired.slot] = repaired.direction
+    return start
 
 
 def _solver(settings: SolveConfig) -> tuple[Callable[..., TreeFit], int]:
@@ -155,7 +238,7 @@ def _solver(settings: SolveConfig) -> tuple[Callable[..., TreeFit], int]:
         max_iterations=settings.max_iterations,
         n_threads=settings.threads or (os.cpu_count() or 1),
     )
-    return in_kernel, _BLOCK
+    return in_kernel, BLOCK
 
 
 def _other_solver(settings: SolveConfig) -> list[str]:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from fitpipe.arrays import ByteArray, FloatArray
-from fitpipe.records import Finding, FrameStatus, Skeleton
+from fitpipe.arrays import BoolArray
+from fitpipe.records import Finding, Skeleton
 
 
-def never_seen(weight: FloatArray, skeleton: Skeleton) -> list[Finding]:
-    """Says which joints no source ever saw."""
-    unseen = ~(weight > 0).any(axis=(0, 1))
-    if not unseen.any():
+def never_seen(is_seen: BoolArray, skeleton: Skeleton) -> list[Finding]:
+    """Says which joints no source ever saw; `is_seen` (joint,)."""
+    if is_seen.all():
         return []
-    names = ", ".join(np.array(skeleton.joints)[unseen])
+    names = ", ".join(np.array(skeleton.joints)[~is_seen])
     return [Finding(f"never seen by any source: {names}", "absent unless bones hold them", "note")]
 
 
-def contradictions(frame_status: ByteArray) -> list[Finding]:
+def contradictions(n: int) -> list[Finding]:
     """Says in how many frames no pose has all the lengths."""
-    n = int((frame_status == FrameStatus.COMPROMISE).sum())
     if not n:
         return []
     return [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fitpipe.arrays import FloatArray
 from fitpipe.errors import SolveError
@@ -73,31 +74,41 @@ def registered(takes: Sequence[Take], calibration: Calibration) -> FloatArray:
 def weights(takes: Sequence[Take], given: Sequence[FloatArray] | None) -> FloatArray:
     """Weight of each observation, shape (time, source, joint): confidence times the given weight.
 
-    Raises
-    ------
-    SolveError
-        A given weight has the wrong shape or is negative or not finite, or nothing is left.
+    Parameters
+    ----------
+    takes : sequence of Take
+        On one clock.
+    given : sequence of ndarray, shape (time, joint), optional
+        One per take, as `check_weights` lets them pass.
     """
     table = np.stack([_confidence(take) for take in takes], axis=1)
     if given is not None:
-        faults = []
-        if len(given) != len(takes):
-            faults.append(f"{len(given)} arrays for {len(takes)} sources")
-        for take, array in zip(takes, given, strict=False):
-            shape = take.is_observed.shape
-            if np.shape(array) != shape:
-                faults.append(f"source {take.source!r}: shape {np.shape(array)}, expected {shape}")
-            elif not (np.isfinite(array).all() and (np.asarray(array) >= 0).all()):
-                faults.append(f"source {take.source!r}: values that are negative or not finite")
-        if faults:
-            raise SolveError("weight does not fit the takes", faults=faults)
-        table = table * np.stack([np.asarray(array, dtype=np.float64) for array in given], axis=1)
-    if not (table > 0).any():
-        raise SolveError(
-            "no joint is observed with a weight above zero in any frame",
-            hint="check the marker set, the confidences and the weights",
-        )
+        table = table * np.stack(given, axis=1)
     return table
+
+
+def check_weights(
+    given: Sequence[npt.ArrayLike], sources: Sequence[str], shape: tuple[int, int]
+) -> list[FloatArray]:
+    """Given weights as arrays, one (time, joint) for each source.
+
+    Raises
+    ------
+    SolveError
+        One has another shape, or is negative or not finite; lists all that is wrong.
+    """
+    arrays = [np.asarray(array, dtype=np.float64) for array in given]
+    faults = []
+    if len(arrays) != len(sources):
+        faults.append(f"{len(arrays)} arrays for {len(sources)} sources")
+    for source, array in zip(sources, arrays, strict=False):
+        if array.shape != shape:
+            faults.append(f"source {source!r}: shape {array.shape}, expected {shape}")
+        elif not (np.isfinite(array).all() and (array >= 0).all()):
+            faults.append(f"source {source!r}: values that are negative or not finite")
+    if faults:
+        raise SolveError("weight does not fit the takes", faults=faults)
+    return arrays
 
 
 def robust_weights(weight: FloatArray, residual_m: FloatArray, *, scale_m: float) -> FloatArray:

@@ -6,6 +6,7 @@ the noise of depth sensors lasts for some frames, and would be taken for motion.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,10 +59,8 @@ def to_cutoff(
 
 
 def tune(
-    observation_m: FloatArray,
-    weight: FloatArray,
-    is_held: BoolArray,
-    time_s: FloatArray,
+    stretches: Sequence[tuple[FloatArray, FloatArray, BoolArray, FloatArray]],
+    rate_hz: float,
     *,
     order: int,
     robust: bool,
@@ -71,11 +70,12 @@ def tune(
 
     Parameters
     ----------
-    observation_m : ndarray, shape (time, source, joint, 3), metres
-    weight : ndarray, shape (time, source, joint)
-    is_held : ndarray of bool, shape (time, joint)
-    time_s : ndarray, shape (time,), seconds
-        More than ``order`` frames.
+    stretches : sequence of (observation_m, weight, is_held, time_s)
+        What was seen in some frames of the take, those of `scored`: arrays of shapes (time,
+        source, joint, 3), metres, (time, source, joint), (time, joint) and (time,), seconds, with
+        more than ``order`` frames.
+    rate_hz : float
+        Of the whole take: `rate_of`.
     order : int
         q of the penalised derivative.
     robust : bool
@@ -83,16 +83,12 @@ def tune(
     smoothness : float or None
         Given s; None chooses it per joint by the error of held-out runs.
     """
-    blocks = [
-        _Block(observation_m[b], weight[b], is_held[b], time_s[b], order)
-        for b in _scored(len(time_s))
-    ]
-    rate = rate_of(time_s)
+    blocks = [_Block(*stretch, order) for stretch in stretches]
     sums = sum(block.stiffness.sum(axis=0) for block in blocks)
     counts = sum((block.stiffness > 0).sum(axis=0) for block in blocks)
     stiffness = np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
-    cutoffs = np.geomspace(_CUTOFFS_HZ[0], _CUTOFFS_HZ[1] * rate, _N_CUTOFFS)
-    grid = to_smoothness(cutoffs[:, None], stiffness, rate, order)
+    cutoffs = np.geomspace(_CUTOFFS_HZ[0], _CUTOFFS_HZ[1] * rate_hz, _N_CUTOFFS)
+    grid = to_smoothness(cutoffs[:, None], stiffness, rate_hz, order)
 
     if smoothness is not None:
         chosen = np.full(len(stiffness), smoothness)
@@ -109,7 +105,7 @@ def tune(
             # over the whole grid again: gross errors can make a joint look slower than it is
             chosen = _best(grid, blocks, robust=False)
             noise = _noise(blocks, chosen)
-    return Tuning(chosen, to_cutoff(chosen, stiffness, rate, order), noise, usual)
+    return Tuning(chosen, to_cutoff(chosen, stiffness, rate_hz, order), noise, usual)
 
 
 def robust_weight(
@@ -242,11 +238,12 @@ class _Block:
         return np.where(self.given > 0, np.sqrt(squared), np.nan)
 
 
-def _scored(n_time: int) -> list[slice]:
+def scored(n_time: int) -> list[tuple[int, int]]:
+    """First frame, and the one after the last, of the stretches to choose on."""
     if n_time <= _SCORED_FRAMES:
-        return [slice(0, n_time)]
+        return [(0, n_time)]
     starts = np.linspace(0, n_time - _SCORED_BLOCK, _SCORED_FRAMES // _SCORED_BLOCK).astype(int)
-    return [slice(start, start + _SCORED_BLOCK) for start in starts]
+    return [(start, start + _SCORED_BLOCK) for start in starts.tolist()]
 
 
 def _usual_weight(blocks: list[_Block]) -> FloatArray:

@@ -9,24 +9,24 @@ which the smoother forgets, so that the seams cannot be seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from fitpipe.arrays import BoolArray, ByteArray, FloatArray, IntArray
+from fitpipe.arrays import BoolArray, FloatArray, IntArray
 from fitpipe.config import SolveConfig
 from fitpipe.kernels import tree_time
 from fitpipe.kernels.banded import difference_rows
 from fitpipe.kernels.tree_newton import fit_tree
+from fitpipe.kernels.tree_repair import REACH
 from fitpipe.records import Finding, FrameStatus, JointStatus, Skeleton
-from fitpipe.solve.frames import FrameFits, TakeFits, fit_frames, kernel_tree
+from fitpipe.solve.frames import Carried, FrameFits, TakeFits, fit_frames, kernel_tree
 from fitpipe.solve.gaps import held_by_bones, within_gaps
 from fitpipe.solve.problem import pose_problem, weighted_mean
-from fitpipe.solve.rigid_pairs import refuse_rigid_pairs
-from fitpipe.solve.smoothness import Tuning, robust_weight, smooth, tune
+from fitpipe.solve.smoothness import Tuning, rate_of, robust_weight, scored, smooth, tune
+from fitpipe.solve.stretch import Observe, Progress, Stretch, starts_of
 
-_WINDOW = 2048  # frames fitted together, at least; the overlap comes on top
+_WINDOW = 2048  # frames fitted together, at least; the overlap comes on top. Divides frames.BLOCK.
 _FORGOTTEN = 1e-8  # what is left of an influence after the overlap
 _ROUNDS = 3  # of re-weighting
 _SLACK = 1e-3  # stiffness that ties the start to the per-frame fit where nothing was seen
@@ -59,111 +59,139 @@ class _Window(NamedTuple):
     iterations: int
 
 
-def fit_trajectory(
-    observation_m: FloatArray,
-    weight: FloatArray,
-    skeleton: Skeleton,
-    time_s: FloatArray,
-    settings: SolveConfig,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-    window: int = _WINDOW,
-) -> TakeFits:
-    """Fit all frames of a take together.
+class TrajectoryFitter:
+    """Fits all frames of a take together, window by window.
+
+    A joint that no source saw has status INTERPOLATED where its gap is at most ``max_gap_s`` long,
+    CARRIED where bones hold it in a longer one, ABSENT elsewhere. All frames of a window share its
+    outcome: STATIONARY once a step moves no coordinate by more than ``stop_step_m``.
 
     Parameters
     ----------
-    observation_m : ndarray, shape (time, source, joint, 3), metres
-        In one frame of reference; NaN where missing.
-    weight : ndarray, shape (time, source, joint)
     skeleton : Skeleton
-        With bone lengths.
+        With bone lengths, without rigid pairs.
     time_s : ndarray, shape (time,), seconds
+        Of the whole take, more than ``smoothness_order`` frames.
     settings : SolveConfig
-    progress : callable, optional
-        Called with (frames done, frames in all) after every window.
+    observe : callable
+        Gives the stretches on which smoothness and noise are found.
     window : int
         Frames fitted together, at least; has no influence on the result beyond its tolerance.
-
-    Returns
-    -------
-    TakeFits
-        A joint that no source saw has status INTERPOLATED where its gap is at most ``max_gap_s``
-        long, CARRIED where bones hold it in a longer one, ABSENT elsewhere. All frames of a window
-        share its outcome: STATIONARY once a step moves no coordinate by more than ``stop_step_m``.
-
-    Raises
-    ------
-    SolveError
-        The skeleton has rigid pairs.
     """
-    refuse_rigid_pairs(skeleton)
-    order = settings.smoothness_order
-    if len(time_s) <= order:
-        problem = pose_problem(observation_m, weight, skeleton)
-        few = Finding(
-            f"{len(time_s)} frames are too few to be smoothed over time (it takes {order + 1})",
-            "every frame fitted by itself",
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        time_s: FloatArray,
+        settings: SolveConfig,
+        observe: Observe,
+        *,
+        window: int = _WINDOW,
+    ) -> None:
+        self._skeleton, self._time_s, self._settings = skeleton, time_s, settings
+        self._tree = _make_tree(skeleton)
+        stretches = []
+        for begin, end in scored(len(time_s)):
+            seen = observe(*self._widened(begin, end, 0.0))
+            given, filled, _ = self._held(seen)
+            rows = slice(begin - seen.first, end - seen.first)
+            observed = seen.observation_m[rows][:, :, self._tree.order]
+            stretches.append((observed, given[rows], filled[rows], time_s[begin:end]))
+        self._tuning = tune(
+            stretches,
+            rate_of(time_s),
+            order=settings.smoothness_order,
+            robust=settings.robust,
+            smoothness=settings.smoothness,
         )
-        return TakeFits(fit_frames(problem, settings, progress=progress), weight, (few,))
+        self._reach_s = _reach_s(self._tuning, settings)
+        self._windows = _windows(time_s, self._reach_s, window)
+        self._carried, self._of_starts = Carried(), Carried()
+        self._n_filled = 0
 
-    tree = _make_tree(skeleton)
-    observation_m, given = observation_m[:, :, tree.order], weight[:, :, tree.order]
-    is_seen = np.asarray((given > 0).any(axis=1))
-    filled = within_gaps(is_seen, time_s, max_gap_s=settings.max_gap_s)
-    is_held = held_by_bones(filled, tree.slot_parent)
-    tuning = tune(
-        observation_m,
-        given,
-        filled,
-        time_s,
-        order=order,
-        robust=settings.robust,
-        smoothness=settings.smoothness,
-    )
+    def needs(self, begin: int, end: int) -> tuple[int, int]:
+        """The frames that have a say in frames ``begin`` to ``end``."""
+        low, high = self._widened(begin, end, self._reach_s)
+        return min(low, max(begin - REACH, 0)), max(high, min(end + REACH, len(self._time_s)))
 
-    n_time, n_joints = is_seen.shape
-    position = np.empty((n_time, n_joints, 3))
-    force = np.empty((n_time, n_joints, 3))
-    used = np.empty_like(given)
-    outcome = np.empty(n_time, np.uint8)
-    iterations = np.empty(n_time, np.int64)
-    for inner, outer in _windows(time_s, tuning, order, window, settings.max_gap_s):
-        part = _fit_window(
-            observation_m[outer],
-            given[outer],
-            is_held[outer],
-            time_s[outer],
-            tree,
-            tuning,
-            settings,
+    def fit(self, seen: Stretch, begin: int, end: int, progress: Progress | None) -> TakeFits:
+        """Fit frames ``begin`` to ``end``; ``seen`` holds those they need."""
+        tree, settings = self._tree, self._settings
+        observation_m = seen.observation_m[:, :, tree.order]
+        given, filled, is_held = self._held(seen)
+        shape = (end - begin, len(tree.order))
+        position, force = np.empty((*shape, 3)), np.empty((*shape, 3))
+        used = np.empty((len(position), *given.shape[1:]))
+        outcome = np.empty(len(position), np.uint8)
+        iterations = np.empty(len(position), np.int64)
+        for inner, outer in self._windows:
+            if not begin <= inner.start < end:
+                continue
+            rows = slice(outer.start - seen.first, outer.stop - seen.first)
+            part = _fit_window(
+                observation_m[rows],
+                given[rows],
+                is_held[rows],
+                self._time_s[outer],
+                tree,
+                self._tuning,
+                settings,
+            )
+            own = slice(inner.start - outer.start, inner.stop - outer.start)
+            to = slice(inner.start - begin, inner.stop - begin)
+            position[to], force[to] = part.position[own], part.force[own]
+            used[to] = part.weight[own]
+            outcome[to], iterations[to] = part.status, part.iterations
+            if progress is not None:
+                progress(inner.stop, len(self._time_s))
+
+        rows = slice(begin - seen.first, end - seen.first)
+        observation_m, filled, is_held = observation_m[rows], filled[rows], is_held[rows]
+        any_held = is_held.any(axis=1)
+        status = np.where(is_held, JointStatus.CARRIED, JointStatus.ABSENT)
+        status = np.where(filled, JointStatus.INTERPOLATED, status)
+        status = np.where((used > 0).any(axis=1), JointStatus.OBSERVED, status)
+        self._n_filled += int(np.count_nonzero(status == JointStatus.INTERPOLATED))
+        back = np.argsort(tree.order)
+        final_weight = used[:, :, back]
+        final = pose_problem(observation_m[:, :, back], final_weight, self._skeleton)
+        apart = np.where((final.stiffness > 0)[..., None], position[:, back] - final.target, 0.0)
+        objective = final.constant + 0.5 * np.einsum("tj,tjx,tjx->t", final.stiffness, apart, apart)
+        multiplier = _multipliers(position, force, is_held, tree)[:, tree.child]
+        starts = starts_of(seen, begin, end, self._skeleton, settings, self._of_starts)
+        alone = fit_frames(final, settings, carried=self._carried, starts=starts)
+        frames = FrameFits(
+            position=position[:, back],
+            status=status[:, back].astype(np.uint8),
+            frame_status=np.where(any_held, outcome, FrameStatus.NO_DATA).astype(np.uint8),
+            objective=np.where(any_held, objective, np.nan),
+            objective_start=alone.objective_start,
+            iterations=np.where(any_held, iterations, 0),
+            multiplier=_of_links(multiplier, self._skeleton),
         )
-        own = slice(inner.start - outer.start, inner.stop - outer.start)
-        position[inner], force[inner] = part.position[own], part.force[own]
-        used[inner] = part.weight[own]
-        outcome[inner], iterations[inner] = part.status, part.iterations
-        if progress is not None:
-            progress(inner.stop, n_time)
+        return TakeFits(frames, final_weight, ())
 
-    any_held = is_held.any(axis=1)
-    status = np.where(is_held, JointStatus.CARRIED, JointStatus.ABSENT)
-    status = np.where(filled, JointStatus.INTERPOLATED, status)
-    status = np.where((used > 0).any(axis=1), JointStatus.OBSERVED, status)
-    back = np.argsort(tree.order)
-    final_weight = used[:, :, back]
-    final = pose_problem(observation_m[:, :, back], final_weight, skeleton)
-    apart = np.where((final.stiffness > 0)[..., None], position[:, back] - final.target, 0.0)
-    objective = final.constant + 0.5 * np.einsum("tj,tjx,tjx->t", final.stiffness, apart, apart)
-    frames = FrameFits(
-        position=position[:, back],
-        status=status[:, back].astype(np.uint8),
-        frame_status=np.where(any_held, outcome, FrameStatus.NO_DATA).astype(np.uint8),
-        objective=np.where(any_held, objective, np.nan),
-        objective_start=fit_frames(final, settings).objective_start,
-        iterations=np.where(any_held, iterations, 0),
-        multiplier=_of_links(_multipliers(position, force, is_held, tree)[:, tree.child], skeleton),
-    )
-    return TakeFits(frames, final_weight, _findings(skeleton, tree, tuning, settings, status))
+    def findings(self) -> tuple[Finding, ...]:
+        """How smooth the take was taken to be, and what rests on that alone."""
+        return _findings(self._skeleton, self._tree, self._tuning, self._settings, self._n_filled)
+
+    def _held(self, seen: Stretch) -> tuple[FloatArray, BoolArray, BoolArray]:
+        """Weights by slot; which joints are seen or in short gaps; which these or bones hold."""
+        given = seen.weight[:, :, self._tree.order]
+        is_seen = np.asarray((given > 0).any(axis=1))
+        time_s = self._time_s[seen.first : seen.first + len(given)]
+        filled = within_gaps(is_seen, time_s, max_gap_s=self._settings.max_gap_s)
+        return given, filled, held_by_bones(filled, self._tree.slot_parent)
+
+    def _widened(self, begin: int, end: int, by_s: float) -> tuple[int, int]:
+        """The frames at most so much before and after, and those that tell of gaps among them.
+
+        With a frame more on either side, so that a gap that reaches beyond it is seen as one.
+        """
+        by_s += 2 * self._settings.max_gap_s
+        low = np.searchsorted(self._time_s, self._time_s[begin] - by_s) - 1
+        high = np.searchsorted(self._time_s, self._time_s[end - 1] + by_s, side="right") + 1
+        return max(int(low), 0), min(int(high), len(self._time_s))
 
 
 def _make_tree(skeleton: Skeleton) -> _Tree:
@@ -185,17 +213,17 @@ def _make_tree(skeleton: Skeleton) -> _Tree:
     )
 
 
-def _windows(
-    time_s: FloatArray, tuning: Tuning, order: int, window: int, max_gap_s: float
-) -> list[tuple[slice, slice]]:
-    """Frames of each window that are kept, and those it is fitted on.
-
-    The smoother of order q with half-gain frequency f forgets as exp(-2 π f sin(π / 2 q) t).
-    """
-    n_time = len(time_s)
+def _reach_s(tuning: Tuning, settings: SolveConfig) -> float:
+    """How far the smoother remembers: with order q and half-gain frequency f it forgets as
+    exp(-2 π f sin(π / 2 q) t)."""
     slowest = float(tuning.cutoff_hz.min())
-    reach_s = -math.log(_FORGOTTEN) / (2 * np.pi * slowest * math.sin(np.pi / (2 * order)))
-    reach_s += max_gap_s
+    rate = 2 * np.pi * slowest * math.sin(np.pi / (2 * settings.smoothness_order))
+    return -math.log(_FORGOTTEN) / rate + settings.max_gap_s
+
+
+def _windows(time_s: FloatArray, reach_s: float, window: int) -> list[tuple[slice, slice]]:
+    """Frames of each window that are kept, and those it is fitted on."""
+    n_time = len(time_s)
     windows = []
     begin = 0
     while begin < n_time:
@@ -336,9 +364,8 @@ def _of_links(multiplier: FloatArray, skeleton: Skeleton) -> FloatArray:
 
 
 def _findings(
-    skeleton: Skeleton, tree: _Tree, tuning: Tuning, settings: SolveConfig, status: ByteArray
+    skeleton: Skeleton, tree: _Tree, tuning: Tuning, settings: SolveConfig, n_filled: int
 ) -> tuple[Finding, ...]:
-    """How smooth the take was taken to be, and what rests on that alone."""
     names = [skeleton.joints[i] for i in tree.order]
     low, high = int(tuning.cutoff_hz.argmin()), int(tuning.cutoff_hz.argmax())
     how = "as given" if settings.smoothness is not None else "chosen from held-out observations"
@@ -352,7 +379,6 @@ def _findings(
             otherwise="solve.smoothness sets s",
         )
     ]
-    n_filled = int(np.count_nonzero(status == JointStatus.INTERPOLATED))
     if n_filled:
         found.append(
             Finding(

@@ -225,3 +225,11 @@ def test_a_file_of_several_people_asks_which(tmp_path):
     refused(fitpipe("fit", path, "-o", tmp_path / "x.h5"), "'anna', 'ben'", "--body")
     result = fitpipe("fit", path, "-o", tmp_path / "x.h5", "--body", "ben")
     assert result.returncode == 0, result.stderr
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path):
+    path = tmp_path / "take\x1b[31m.csv"
+    path.write_text("time,heart\x1b[2Jrate\n0,60\n")
+    result = fitpipe("fit", path, "-o", tmp_path / "x.h5")
+    refused(result, r"take\x1b[31m.csv")
+    assert "\x1b" not in result.stdout + result.stderr

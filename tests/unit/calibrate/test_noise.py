@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fitpipe as fp
-from fitpipe.calibrate import noise_course, noise_m, noise_weights, slow_error_m
+from fitpipe.calibrate import NoiseCourse, noise_m, noise_weights, slow_error_m
 from fitpipe.config import WeightsConfig
 from fitpipe.records import Skeleton, Take
 from fitpipe.simulate import walk
@@ -72,22 +72,41 @@ def test_the_quiet_one_of_two_sources_leads():
     assert error[True] < 0.6 * error[False]
 
 
+def course_of(seen):
+    course = NoiseCourse(seen, SKELETON, seen.time_s)
+    return course.factor(seen.position_m, 0, seen.n_frames)
+
+
 def test_noise_that_rises_over_the_take_is_followed_whatever_the_motion():
     planted = np.linspace(0.5, 2.0, 900)
     rng = np.random.default_rng(3)
     noise = 0.01 * planted[:, None, None] * rng.normal(size=MOTION.position_m.shape)
     seen = Take("a", SKELETON.joints, MOTION.position_m + noise, MOTION.time_s)
-    course = noise_course(seen, SKELETON, MOTION.time_s)
+    course = course_of(seen)
     # drawn a little toward 1, since a second holds no more than some hundred differences
     np.testing.assert_allclose(course[100:-100], (planted / 1.2)[100:-100], rtol=0.25)
     assert course[-100] / course[100] > 0.75 * planted[-100] / planted[100]
-    still = noise_course(take(np.full(20, 0.01)), SKELETON, MOTION.time_s)
+    still = course_of(take(np.full(20, 0.01)))
     np.testing.assert_allclose(still, 1.0, atol=0.1)
 
 
 def test_bones_that_never_change_have_an_even_course():
     rigid = Take("a", SKELETON.joints, np.zeros((50, 20, 3)), np.arange(50) / 30)
-    np.testing.assert_array_equal(noise_course(rigid, SKELETON, rigid.time_s), 1.0)
+    np.testing.assert_array_equal(course_of(rigid), 1.0)
+
+
+def test_stretches_have_the_course_of_the_whole():
+    rng = np.random.default_rng(5)
+    noise = rng.normal(0, 0.01, MOTION.position_m.shape) * np.linspace(1, 3, 900)[:, None, None]
+    position = MOTION.position_m + noise
+    position[rng.random(position.shape[:2]) < 0.2] = np.nan
+    seen = Take("a", SKELETON.joints, position, MOTION.time_s)
+    whole, course = course_of(seen), NoiseCourse(seen, SKELETON, seen.time_s)
+    for begin, end in ((0, 1), (0, 100), (417, 418), (333, 777), (899, 900), (860, 900)):
+        low, high = course.needs(begin, end)
+        assert end - begin <= high - low <= end - begin + 100
+        part = course.factor(position[low:high], begin, end)
+        np.testing.assert_array_equal(part, whole[begin:end])
 
 
 def test_a_source_loses_weight_while_it_is_noisier():

@@ -8,7 +8,7 @@ import pytest
 from fitpipe.config import SolveConfig
 from fitpipe.kernels.banded import difference_rows
 from fitpipe.simulate import reach_and_turn, walk
-from fitpipe.solve import fit_trajectory
+from fitpipe.solve import fit_take
 from fitpipe.solve.smoothness import _Block, smooth, to_cutoff, to_smoothness, tune
 
 
@@ -53,8 +53,8 @@ def test_noise_that_lasts_for_some_frames_is_not_taken_for_motion(make):
     y, w = motion.position_m[:, None] + noise, np.ones((600, 2, 20))
 
     def error(**solve):
-        settings = SolveConfig(**solve)
-        fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, settings).frames
+        settings = SolveConfig(temporal="trajectory", **solve)
+        fit = fit_take(y, w, motion.skeleton, motion.time_s, settings).frames
         return np.linalg.norm(fit.position - motion.position_m, axis=-1).mean()
 
     assert error() < 1.1 * min(error(smoothness=s) for s in 10.0 ** np.arange(-8, -3))
@@ -80,8 +80,8 @@ def test_the_chosen_smoothness_is_within_five_per_cent_of_the_best_on_a_grid(mak
     y, w = observed(motion, noise_m, outlier_share=0.02)
 
     def error(**solve):
-        settings = SolveConfig(**solve)
-        fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, settings).frames
+        settings = SolveConfig(temporal="trajectory", **solve)
+        fit = fit_take(y, w, motion.skeleton, motion.time_s, settings).frames
         return np.linalg.norm(fit.position - motion.position_m, axis=-1).mean()
 
     grid = [error(smoothness=s) for s in 10.0 ** np.arange(-9, -3)]
@@ -96,7 +96,7 @@ def test_noise_levels_are_recovered_for_every_source():
     y = motion.position_m[:, None] + sigma[:, None, None] * rng.normal(size=(400, 2, 20, 3))
     w = np.ones((400, 2, 20)) * np.array([25.0, 1.0])[:, None]
     held = np.ones((400, 20), np.bool_)
-    tuning = tune(y, w, held, motion.time_s, order=3, robust=True, smoothness=None)
+    tuning = tune([(y, w, held, motion.time_s)], 30.0, order=3, robust=True, smoothness=None)
     np.testing.assert_allclose(tuning.noise_m.mean(axis=1), sigma, rtol=0.15)
 
 
@@ -104,7 +104,8 @@ def test_fast_joints_are_smoothed_less():
     motion = walk(400, 30.0)
     y, w = observed(motion, 0.01)
     held = np.ones((400, 20), np.bool_)
-    cutoff = tune(y, w, held, motion.time_s, order=3, robust=True, smoothness=None).cutoff_hz
+    tuning = tune([(y, w, held, motion.time_s)], 30.0, order=3, robust=True, smoothness=None)
+    cutoff = tuning.cutoff_hz
     joint = motion.skeleton.joint_index
     assert cutoff[joint("AnkleLeft")] > 1.3 * cutoff[joint("HipCenter")]
 
@@ -115,6 +116,6 @@ def test_gross_errors_do_not_make_a_joint_look_slow():
     cutoffs = []
     for share in (0.0, 0.1):
         y, w = observed(motion, 0.015, outlier_share=share)
-        tuning = tune(y, w, held, motion.time_s, order=3, robust=True, smoothness=None)
+        tuning = tune([(y, w, held, motion.time_s)], 30.0, order=3, robust=True, smoothness=None)
         cutoffs.append(tuning.cutoff_hz)
     np.testing.assert_allclose(cutoffs[1], cutoffs[0], rtol=0.2)

@@ -10,7 +10,8 @@ from fitpipe import solve
 from fitpipe.config import SolveConfig
 from fitpipe.records import FrameStatus, JointStatus, Skeleton
 from fitpipe.simulate import reach_and_turn, walk
-from fitpipe.solve import fit_trajectory
+from fitpipe.solve import Stretch, fit_take
+from fitpipe.solve.trajectory import TrajectoryFitter
 
 NOISE_M = 0.01
 TRAJECTORY = SolveConfig(temporal="trajectory")
@@ -45,7 +46,7 @@ def motion():
 @pytest.fixture(scope="module")
 def plain(motion):
     y, w = observed(motion)
-    return y, w, fit_trajectory(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
+    return y, w, fit_take(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
 
 
 def test_noise_falls_far_below_that_of_single_frames(motion, plain):
@@ -71,7 +72,7 @@ def test_the_objective_is_that_of_the_weights_it_reports(plain):
 
 def test_the_same_take_gives_the_same_bits(motion, plain):
     y, w, fit = plain
-    again = fit_trajectory(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
+    again = fit_take(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
     for name in ("position", "objective", "multiplier"):
         np.testing.assert_array_equal(getattr(again.frames, name), getattr(fit.frames, name))
 
@@ -79,18 +80,18 @@ def test_the_same_take_gives_the_same_bits(motion, plain):
 def test_noise_free_motion_is_reproduced():
     motion = reach_and_turn(200, 60.0)
     y, w = observed(motion, noise_m=0.0)
-    fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
+    fit = fit_take(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
     assert np.abs(fit.frames.position - motion.position_m).max() < 1e-4
 
 
 @pytest.mark.parametrize("order", [2, 3])
 def test_turning_and_moving_the_world_turns_and_moves_the_fit(motion, order):
     y, w = observed(motion, outlier_share=0.03)
-    settings = SolveConfig(smoothness_order=order)
+    settings = SolveConfig(temporal="trajectory", smoothness_order=order)
     R = Rotation.from_rotvec([0.4, -1.1, 0.7]).as_matrix()
     t = np.array([3.0, -2.0, 5.0])
-    one = fit_trajectory(y, w, motion.skeleton, motion.time_s, settings)
-    other = fit_trajectory(y @ R.T + t, w, motion.skeleton, motion.time_s, settings)
+    one = fit_take(y, w, motion.skeleton, motion.time_s, settings)
+    other = fit_take(y @ R.T + t, w, motion.skeleton, motion.time_s, settings)
     np.testing.assert_allclose(other.frames.position, one.frames.position @ R.T + t, atol=1e-6)
     np.testing.assert_allclose(other.weight, one.weight, atol=1e-5)
 
@@ -98,19 +99,19 @@ def test_turning_and_moving_the_world_turns_and_moves_the_fit(motion, order):
 def test_time_may_run_backward_or_start_elsewhere(motion, plain):
     y, w, fit = plain
     time_s = 100.0 - motion.time_s[::-1]
-    back = fit_trajectory(y[::-1], w[::-1], motion.skeleton, time_s, TRAJECTORY)
+    back = fit_take(y[::-1], w[::-1], motion.skeleton, time_s, TRAJECTORY)
     np.testing.assert_allclose(back.frames.position[::-1], fit.frames.position, atol=1e-6)
 
 
 def test_the_order_of_sources_and_joints_does_not_matter(motion, plain):
     y, w, fit = plain
-    turned = fit_trajectory(y[:, ::-1], w, motion.skeleton, motion.time_s, TRAJECTORY)
+    turned = fit_take(y[:, ::-1], w, motion.skeleton, motion.time_s, TRAJECTORY)
     np.testing.assert_allclose(turned.frames.position, fit.frames.position, atol=1e-6)
 
 
 def test_outliers_are_set_aside_and_cost_little(motion, plain):
     y, w = observed(motion, outlier_share=0.1)
-    fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
+    fit = fit_take(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
     far = np.linalg.norm(y - motion.position_m[:, None], axis=-1) > 0.1
     assert (fit.weight[far] < 0.1).mean() > 0.99
     assert (fit.weight[~far] > 0.3).mean() > 0.99
@@ -121,15 +122,15 @@ def test_outliers_are_set_aside_and_cost_little(motion, plain):
 
 def test_without_robust_every_weight_stays(motion):
     y, w = observed(motion, outlier_share=0.1)
-    settings = SolveConfig(robust=False)
-    fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, settings)
+    settings = SolveConfig(temporal="trajectory", robust=False)
+    fit = fit_take(y, w, motion.skeleton, motion.time_s, settings)
     np.testing.assert_array_equal(fit.weight, w)
 
 
 def test_next_to_no_smoothness_is_the_fit_of_single_frames(motion):
     y, w = observed(motion)
-    settings = SolveConfig(smoothness=1e-25, robust=False)
-    fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, settings)
+    settings = SolveConfig(temporal="trajectory", smoothness=1e-25, robust=False)
+    fit = fit_take(y, w, motion.skeleton, motion.time_s, settings)
     alone = solve.fit_frames(solve.pose_problem(y, w, motion.skeleton), SolveConfig())
     np.testing.assert_allclose(fit.frames.position, alone.position, atol=1e-6)
     np.testing.assert_allclose(fit.frames.multiplier, alone.multiplier, atol=1e-5)
@@ -139,8 +140,8 @@ def test_under_great_smoothness_a_free_point_moves_on_a_parabola():
     skeleton = Skeleton("point", ("p",), (-1,), bone_length_m=np.zeros(0))
     time_s = np.cumsum(np.random.default_rng(0).uniform(0.02, 0.05, 80))
     y = np.random.default_rng(1).normal(size=(80, 1, 1, 3))
-    settings = SolveConfig(smoothness=1e4, smoothness_order=3, robust=False)
-    fit = fit_trajectory(y, np.ones((80, 1, 1)), skeleton, time_s, settings)
+    settings = SolveConfig(temporal="trajectory", smoothness=1e4, smoothness_order=3, robust=False)
+    fit = fit_take(y, np.ones((80, 1, 1)), skeleton, time_s, settings)
     powers = np.vander(time_s, 3)
     parabola = powers @ np.linalg.lstsq(powers, y[:, 0, 0], rcond=None)[0]
     np.testing.assert_allclose(fit.frames.position[:, 0], parabola, atol=1e-4)
@@ -152,9 +153,9 @@ def test_uneven_ticks_are_taken_as_they_are(motion):
     dense = walk(3000, 300.0)
     at = np.sort(rng.choice(3000, 300, replace=False))
     y = dense.position_m[at][:, None] + NOISE_M * rng.normal(size=(300, 2, 20, 3))
-    fit = fit_trajectory(y, np.ones(y.shape[:3]), dense.skeleton, dense.time_s[at], TRAJECTORY)
+    fit = fit_take(y, np.ones(y.shape[:3]), dense.skeleton, dense.time_s[at], TRAJECTORY)
     error = np.linalg.norm(fit.frames.position - dense.position_m[at], axis=-1).mean()
-    even = fit_trajectory(*observed(motion), motion.skeleton, motion.time_s, TRAJECTORY)
+    even = fit_take(*observed(motion), motion.skeleton, motion.time_s, TRAJECTORY)
     assert error < 1.4 * mean_error(even.frames.position, motion)
 
 
@@ -168,7 +169,7 @@ def test_gaps_are_bridged_flagged_and_limited(motion):
     hide(y, w, slice(0, 20), [joint("Head")])  # the take begins without it
     hide(y, w, slice(296, 300), [joint("FootLeft")])  # and ends: 4 ticks, less than 0.5 s / 3
     hide(y, w, slice(290, 300), [joint("HandRight")])  # 10 ticks
-    fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, TRAJECTORY).frames
+    fit = fit_take(y, w, motion.skeleton, motion.time_s, TRAJECTORY).frames
     expected = np.full(fit.status.shape, JointStatus.OBSERVED)
     expected[50:60, [joint("HandLeft"), joint("WristLeft")]] = JointStatus.INTERPOLATED
     expected[100:130, joint("FootRight")] = JointStatus.ABSENT
@@ -189,8 +190,8 @@ def test_a_longer_gap_is_bridged_if_asked(motion):
     y, w = observed(motion)
     foot = motion.skeleton.joint_index("FootRight")
     hide(y, w, slice(100, 130), [foot])
-    settings = SolveConfig(max_gap_s=1.1)
-    fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, settings)
+    settings = SolveConfig(temporal="trajectory", max_gap_s=1.1)
+    fit = fit_take(y, w, motion.skeleton, motion.time_s, settings)
     assert (fit.frames.status[100:130, foot] == JointStatus.INTERPOLATED).all()
     assert any("gaps of at most 1.1 s" in finding.what for finding in fit.findings)
 
@@ -199,7 +200,7 @@ def test_a_joint_no_source_knows_is_carried_smoothly_by_bones(motion):
     y, w = observed(motion)
     spine = motion.skeleton.joint_index("Spine")
     hide(y, w, slice(None), [spine])
-    fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, TRAJECTORY).frames
+    fit = fit_take(y, w, motion.skeleton, motion.time_s, TRAJECTORY).frames
     assert (fit.status[:, spine] == JointStatus.CARRIED).all()
     jumps = np.linalg.norm(np.diff(fit.position[:, spine], axis=0), axis=-1)
     assert jumps.max() < 0.1
@@ -208,11 +209,11 @@ def test_a_joint_no_source_knows_is_carried_smoothly_by_bones(motion):
 def test_frames_before_a_long_break_do_not_touch_those_after(motion):
     y, w = observed(motion)
     hide(y, w, slice(100, 140), range(20))
-    settings = SolveConfig(smoothness=1e-6, robust=False)
-    whole = fit_trajectory(y, w, motion.skeleton, motion.time_s, settings).frames
+    settings = SolveConfig(temporal="trajectory", smoothness=1e-6, robust=False)
+    whole = fit_take(y, w, motion.skeleton, motion.time_s, settings).frames
     assert (whole.frame_status[100:140] == FrameStatus.NO_DATA).all()
     after = slice(140, 300)
-    alone = fit_trajectory(y[after], w[after], motion.skeleton, motion.time_s[after], settings)
+    alone = fit_take(y[after], w[after], motion.skeleton, motion.time_s[after], settings)
     np.testing.assert_allclose(whole.position[after], alone.frames.position, atol=1e-6)
 
 
@@ -220,17 +221,27 @@ def test_windows_leave_no_seam():
     motion = reach_and_turn(1500, 30.0)
     y, w = observed(motion, outlier_share=0.03)
     hide(y, w, slice(497, 505), [7, 11])
-    whole = fit_trajectory(y, w, motion.skeleton, motion.time_s, TRAJECTORY, window=10_000)
-    parts = fit_trajectory(y, w, motion.skeleton, motion.time_s, TRAJECTORY, window=250)
-    assert np.abs(whole.frames.position - parts.frames.position).max() < 1e-6
-    np.testing.assert_array_equal(whole.frames.status, parts.frames.status)
+
+    def fitted(window):
+        fitter = TrajectoryFitter(
+            motion.skeleton,
+            motion.time_s,
+            TRAJECTORY,
+            lambda a, b: Stretch(a, y[a:b], w[a:b]),
+            window=window,
+        )
+        return fitter.fit(Stretch(0, y, w), 0, len(y), None).frames
+
+    whole, parts = fitted(10_000), fitted(250)
+    assert np.abs(whole.position - parts.position).max() < 1e-6
+    np.testing.assert_array_equal(whole.status, parts.status)
 
 
 @pytest.mark.parametrize("n_frames", [1, 2, 3])
 def test_a_take_too_short_is_fitted_frame_by_frame_and_says_so(n_frames):
     motion = walk(n_frames, 30.0)
     y, w = observed(motion)
-    fit = fit_trajectory(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
+    fit = fit_take(y, w, motion.skeleton, motion.time_s, TRAJECTORY)
     alone = solve.fit_frames(solve.pose_problem(y, w, motion.skeleton), TRAJECTORY)
     np.testing.assert_array_equal(fit.frames.position, alone.position)
     assert "too few" in fit.findings[0].what
@@ -245,9 +256,9 @@ def test_a_bone_of_length_zero_makes_one_point_of_two_joints():
     k = skeleton.bones.index((wrist, hand))
     length[k] = 0.0
     y, w = observed(motion)
-    settings = SolveConfig(smoothness=1e-25, robust=False)
+    settings = SolveConfig(temporal="trajectory", smoothness=1e-25, robust=False)
     bones = skeleton.with_lengths(length)
-    fit = fit_trajectory(y, w, bones, motion.time_s, settings).frames
+    fit = fit_take(y, w, bones, motion.time_s, settings).frames
     np.testing.assert_array_equal(fit.position[:, hand], fit.position[:, wrist])
     alone = solve.fit_frames(solve.pose_problem(y, w, bones), SolveConfig())
     np.testing.assert_allclose(fit.position, alone.position, atol=1e-6)
@@ -260,6 +271,6 @@ def test_a_bone_of_unknown_length_binds_nothing():
     length[5] = np.nan
     y, w = observed(motion)
     skeleton = motion.skeleton.with_lengths(length)
-    fit = fit_trajectory(y, w, skeleton, motion.time_s, TRAJECTORY).frames
+    fit = fit_take(y, w, skeleton, motion.time_s, TRAJECTORY).frames
     assert np.isfinite(fit.position).all()
     assert np.isnan(fit.multiplier[:, 5]).all()

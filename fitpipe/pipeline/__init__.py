@@ -1,0 +1,308 @@
+"""Fits one take: the only place that knows the order of the stages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fitpipe import calibrate, output, solve
+from fitpipe.angles import load_limit_kernels
+from fitpipe.arrays import ByteArray, FloatArray
+from fitpipe.config import AnglesConfig, CalibrateConfig, FitConfig, make_config
+from fitpipe.mapping import MarkerSet
+from fitpipe.pipeline.fitting import Fitting, as_skeleton, check_person
+from fitpipe.pipeline.source import Source
+from fitpipe.pipeline.stretches import AnyTake
+from fitpipe.records import (
+    BoneLengths,
+    Calibration,
+    Finding,
+    Fit,
+    FitSummary,
+    LongTake,
+    Skeleton,
+    Take,
+)
+from fitpipe.solve.stretch import Progress
+
+__all__ = [
+    "Fitting",
+    "Posed",
+    "Progress",
+    "fit",
+    "fit_to_file",
+    "load_kernels",
+    "measure_lengths",
+    "pose",
+    "prepare",
+]
+
+
+class Posed(NamedTuple):
+    """A take ready for the solver."""
+
+    problem: solve.Problem
+    time_s: FloatArray  # (time,) of the first source
+    calibration: Calibration
+    weight: FloatArray  # (time, source, joint)
+    doubt: ByteArray  # (time, source, joint)
+    noise_m: FloatArray  # (source, joint)
+    observation_m: FloatArray  # (time, source, joint, 3) in the first source's frame
+
+
+def fit(
+    takes: AnyTake | Sequence[AnyTake],
+    *,
+    skeleton: str | Path | Skeleton | None = None,
+    markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
+    subject: str | None = None,
+    static: Take | None = None,
+    bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
+    weight: Sequence[npt.ArrayLike] | None = None,
+    config: FitConfig | Mapping[str, Any] | None = None,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> Fit:
+    """Fit a rigid skeleton to one take seen by one or several sources.
+
+    The first source gives the frame of reference and the clock.
+
+    Parameters
+    ----------
+    takes : Take or sequence of Take
+        One per source.
+    skeleton : str, path or Skeleton, optional
+        Preset name, TOML file or record; default: ``skeleton.preset`` of the config.
+    markerset : str, path, MarkerSet or mapping, optional
+        Leads labels to joints; None takes joints by their own names.
+    subject : str, optional
+        Whose labels, where a file has several subjects (``Anna:LASI``, ``Ben:LASI``).
+    static : Take, optional
+        A static trial of the person, with markers the takes lack: see `fitpipe.mapping.map_take`.
+    bone_length_m : array-like of shape (link,) or mapping of bone name to length, metres, optional
+        Known lengths; None measures them on the take (or reads the config's file).
+    weight : sequence of ndarray of shape (time, joint), optional
+        One per source, on the reference clock; multiplies the confidence.
+    config : FitConfig or mapping, optional
+        Such as ``{"solve": {"max_iterations": 50}}``.
+    name : str, optional
+        Name of the take in the result; default: the sources' names.
+    progress : callable, optional
+        Called with (frames done, frames in all) after every block of frames.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    FitpipeError
+        A subclass that says what cannot be used: config, labels, calibration or weights.
+    """
+    fitting = prepare(
+        takes,
+        skeleton=skeleton,
+        markerset=markerset,
+        subject=subject,
+        static=static,
+        bone_length_m=bone_length_m,
+        weight=weight,
+        config=config,
+        name=name,
+    )
+    whole = _joined(fitting.blocks(progress), fitting.n_frames)
+    return replace(whole, log=fitting.log)
+
+
+def fit_to_file(
+    takes: AnyTake | Sequence[AnyTake],
+    path: str | Path,
+    *,
+    compression: int = 4,
+    provenance: Mapping[str, Any] | None = None,
+    before_renaming: Callable[[], None] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> FitSummary:
+    """Fit a take and write it to an HDF5 file, block by block: for takes of any length.
+
+    Parameters
+    ----------
+    takes : Take, LongTake or sequence of these
+        One per source.
+    path : path-like
+        As of `fitpipe.output.save_fit`, like ``compression``.
+    provenance : mapping, optional
+        Entries to put over those of the fit.
+    before_renaming : callable, optional
+        Called when all is fitted; what it raises leaves no file.
+    progress : callable, optional
+        Called with (frames done, frames in all).
+    options
+        As of `fit`.
+
+    Returns
+    -------
+    FitSummary
+
+    Raises
+    ------
+    FitpipeError
+        A subclass that says what cannot be used or written; then the file is as it was.
+    """
+    begin = time.perf_counter()
+    fitting = prepare(takes, **options)
+    summary = FitSummary(fitting.name, fitting.names)
+    with output.FitWriter(
+        path, fitting.n_frames, compression=compression, provenance=provenance
+    ) as writer:
+        writing_s = 0.0
+        for block in fitting.blocks(progress):
+            summary.add(block)
+            fitted = time.perf_counter()
+            writer.add(block)
+            writing_s += time.perf_counter() - fitted
+        summary.provenance = dict(block.provenance) | dict(provenance or {})
+        summary.fit_s = time.perf_counter() - begin - writing_s
+        if before_renaming is not None:
+            before_renaming()
+        writer.finish(fitting.log)
+    summary.log = fitting.log
+    return summary
+
+
+def prepare(
+    takes: AnyTake | Sequence[AnyTake],
+    *,
+    skeleton: str | Path | Skeleton | None = None,
+    markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
+    subject: str | None = None,
+    static: Take | None = None,
+    bone_length_m: npt.ArrayLike | Mapping[str, float] | None = None,
+    weight: Sequence[npt.ArrayLike] | None = None,
+    config: FitConfig | Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> Fitting:
+    """A take with its calibration, whose frames are then fitted block by block.
+
+    Parameters, and what is raised, as in `fit`.
+    """
+    return Fitting(
+        [takes] if isinstance(takes, Take | LongTake) else list(takes),
+        skeleton=skeleton,
+        markerset=markerset,
+        subject=subject,
+        static=static,
+        bone_length_m=bone_length_m,
+        weight=weight,
+        settings=make_config(FitConfig, config),
+        name=name,
+    )
+
+
+def _joined(blocks: Iterator[Fit], n_frames: int) -> Fit:
+    """Fits of consecutive frames as one."""
+    first = next(blocks)
+    if first.n_frames == n_frames:
+        for _ in blocks:  # lets it come to its end
+            pass
+        return first
+    arrays: dict[str, Any] = {
+        name: np.empty((n_frames, *array.shape[1:]), array.dtype)
+        for name, array in first.per_frame.items()
+    }
+    done = 0
+    for block in chain([first], blocks):
+        for name, array in arrays.items():
+            array[done : done + block.n_frames] = block.per_frame[name]
+        done += block.n_frames
+    return replace(first, **arrays)
+
+
+def load_kernels(config: FitConfig) -> None:
+    """Have every kernel a fit needs compiled, or loaded from Numba's cache, on a tiny take."""
+    frame, joint = np.arange(12.0), np.arange(3.0)
+    bend = np.sin(frame[:, None] + 2 * joint)
+    position = np.stack([0.3 * joint + 0 * bend, 0.1 * bend, 0.1 * np.cos(3 * bend)], axis=-1)
+    chain = Skeleton("chain", ("a", "b", "c"), (-1, 0, 1))
+    takes = [Take(source, chain.joints, position, frame / 30) for source in "ab"]
+    # what the config gives (lengths, transforms, offsets, angles) belongs to other takes
+    own = {
+        "calibrate": CalibrateConfig(time_offset="none"),
+        "angles": AnglesConfig(compute=config.angles.compute or config.angles.limits),
+    }
+    fit(takes, skeleton=chain, config=config.model_copy(update=own))
+    if config.angles.limits:
+        load_limit_kernels()
+
+
+def pose(takes: AnyTake | Sequence[AnyTake], **options: Any) -> Posed:
+    """Everything of `fit` before the solver: what every frame is to be fitted to.
+
+    ``options``, and what is raised, as in `fit`.
+    """
+    fitting = prepare(takes, **options)
+    seen = fitting.see(0, fitting.n_frames)
+    return Posed(
+        solve.pose_problem(seen.observation_m, seen.weight, fitting.skeleton),
+        fitting.time_s,
+        fitting.calibration,
+        seen.weight,
+        seen.doubt,
+        fitting.noise_m,
+        seen.observation_m,
+    )
+
+
+def measure_lengths(
+    takes: Sequence[AnyTake],
+    *,
+    skeleton: str | Path | Skeleton | None = None,
+    markerset: str | Path | MarkerSet | Mapping[str, Any] | None = None,
+    subject: str | None = None,
+    static: Take | None = None,
+    config: FitConfig | Mapping[str, Any] | None = None,
+) -> tuple[BoneLengths, Skeleton, list[Finding]]:
+    """Bone lengths of one subject over several takes, of any sensors and times.
+
+    Parameters
+    ----------
+    takes : sequence of Take
+        One per source and take.
+    skeleton, markerset, subject, static, config
+        As in `fit`; of the config, ``calibrate.symmetric`` and ``[weights]`` matter.
+
+    Returns
+    -------
+    lengths : BoneLengths
+    skeleton : Skeleton
+        The one they belong to, without lengths.
+    findings : list of Finding
+
+    Raises
+    ------
+    FitpipeError
+        A subclass that says what cannot be used: config, labels, or takes of several people.
+    """
+    settings = make_config(FitConfig, config)
+    check_person(takes)
+    bones = as_skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
+    sources = [Source(take, bones, markerset, subject, static, settings) for take in takes]
+    log = [
+        replace(finding, what=f"source {source.take.source!r}: {finding.what}")
+        if len(takes) > 1
+        else finding
+        for source in sources
+        for finding in (*source.repairs, *source.findings())
+    ]
+    lengths, findings = calibrate.estimate_lengths(
+        [source.sample for source in sources], bones, symmetric=settings.calibrate.symmetric
+    )
+    return lengths, bones, log + findings
