@@ -54,6 +54,8 @@ class Starts:
         self.status = angles.twist_status[frames]
         self.is_beyond = angles.limit_status[frames] == LimitStatus.BEYOND
         self.up = _parent_frames(around, frames)
+        # a segment without its parent has a direction but no angles
+        self.has_angles = ~np.isnan(around.euler_rad[frames, :, 0])
         counts = judged(self.status, definition)
         self.euler, _ = nearest_to_limits(
             np.nan_to_num(around.euler_rad[frames]), definition.limit_rad, counts
@@ -112,7 +114,7 @@ class Starts:
     def _kind(self, i: int, s: int) -> int:
         """What the variables of a segment are."""
         definition = self.definition
-        limited = bool(definition.is_limited[s].any())
+        limited = bool(definition.is_limited[s].any() and self.has_angles[i, s])
         bone = s - definition.n_bodies
         owner = s if bone < 0 else definition.body_of(bone)
         is_seen = self.status[i, s if owner < 0 else owner] == TwistStatus.MEASURED

@@ -77,13 +77,13 @@ def limit_status(
     euler_rad: FloatArray, twist_status: ByteArray, definition: Definition
 ) -> ByteArray:
     """LimitStatus of every segment in every frame, (time, segment)."""
-    if not definition.is_limited.any():
-        return np.full(twist_status.shape, LimitStatus.NONE, np.uint8)
-    counts = judged(twist_status, definition) & ~np.isnan(euler_rad)
-    _, over = nearest_to_limits(euler_rad, definition.limit_rad, counts)
-    status = np.select(
+    found: ByteArray = np.full(twist_status.shape, LimitStatus.NONE, np.uint8)
+    own = np.flatnonzero(definition.is_limited.any(axis=1))
+    counts = (judged(twist_status, definition) & ~np.isnan(euler_rad))[:, own]
+    _, over = nearest_to_limits(euler_rad[:, own], definition.limit_rad[own], counts)
+    found[:, own] = np.select(
         [~counts.any(axis=-1), over > TOLERANCE_RAD, over >= -TOLERANCE_RAD],
         [LimitStatus.NONE, LimitStatus.BEYOND, LimitStatus.AT],
         LimitStatus.WITHIN,
     )
-    return np.asarray(status, dtype=np.uint8)
+    return found

@@ -13,13 +13,13 @@ from fitpipe.angles.limits import limit_status
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
 from fitpipe.config.angle_preset import AnglePreset
 from fitpipe.errors import SolveError
+from fitpipe.kernels.rotations import some_perpendicular
 from fitpipe.kernels.segment_turns import (
     carry_frames,
     choose_sides,
     continue_quaternions,
     follow_parent,
     quaternions,
-    some_perpendicular,
 )
 from fitpipe.records import Skeleton, SkeletonAngles, TwistStatus
 from fitpipe.units import axis_vector

@@ -106,7 +106,7 @@ class AnglePreset(Section):
     title: str = ""
     zero_pose: str = Field("", description="The pose in which all angles are zero, in words.")
     straight_deg: Annotated[float, Field(gt=0, lt=45)] = Field(
-        15.0, description="Hinges bent less than this, or this near to folded, show no plane."
+        12.0, description="Hinges bent less than this, or this near to folded, show no plane."
     )
     gimbal_deg: Annotated[float, Field(gt=0, lt=45)] = Field(
         10.0, description="Within this of a quarter turn of the middle angle the flag is set."

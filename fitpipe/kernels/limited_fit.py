@@ -31,7 +31,7 @@ from fitpipe.kernels.limited_pose import (
     new_state,
     objective,
 )
-from fitpipe.kernels.segment_turns import dot
+from fitpipe.kernels.rotations import dot
 
 CONVERGED, LIMIT, STALLED = 0, 1, 2
 

@@ -28,7 +28,7 @@ from fitpipe.kernels.limited_pose import (
     place,
     tangents,
 )
-from fitpipe.kernels.segment_turns import apply, dot, frame_of, some_perpendicular, swing_matrix
+from fitpipe.kernels.rotations import apply, dot, frame_of, some_perpendicular, swing_matrix
 
 
 @kernel()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fitpipe.kernels._jit import kernel
 from fitpipe.kernels.ik_links import turn_matrix
-from fitpipe.kernels.segment_turns import apply, cross, dot, some_perpendicular
+from fitpipe.kernels.rotations import apply, cross, dot, some_perpendicular
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]

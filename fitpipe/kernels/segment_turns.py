@@ -15,8 +15,9 @@ import math
 import numpy as np
 
 from fitpipe.kernels._jit import kernel
+from fitpipe.kernels.rotations import OPPOSITE, apply, swing_matrix
+from fitpipe.kernels.vectors import cross, dot, plus, square_to, unit
 
-OPPOSITE = 1e-12  # 1 + cosine below which the smallest turn between two directions has no axis
 FLIP = 20.0  # what it costs to turn a hinge's axis to its opposite from one frame to the next
 FADE = 10.0  # frames without a plane after which that is half
 BENT_BACK = 0.2  # cost of a frame in which a limb is bent against its hinge
@@ -25,118 +26,56 @@ IMPOSSIBLE = 1e3  # cost of a frame in which it is farther off than it can be
 
 
 @kernel()
-def cross(a, b, out):
-    x = a[1] * b[2] - a[2] * b[1]
-    y = a[2] * b[0] - a[0] * b[2]
-    z = a[0] * b[1] - a[1] * b[0]
-    out[0], out[1], out[2] = x, y, z
+def row(table, t):
+    return table[t, 0], table[t, 1], table[t, 2]
 
 
 @kernel()
-def dot(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+def put(vector, table, t):
+    table[t, 0], table[t, 1], table[t, 2] = vector
 
 
 @kernel()
-def some_perpendicular(u, out):
-    """A unit vector at right angles to `u`, into `out`."""
-    least = 0
-    for i in range(1, 3):
-        if abs(u[i]) < abs(u[least]):
-            least = i
-    axis = np.zeros(3)
-    axis[least] = 1.0
-    cross(u, axis, out)
-    size = math.sqrt(dot(out, out))
-    for i in range(3):
-        out[i] /= size
-
-
-@kernel()
-def swing_matrix(start, end, out):
-    """Smallest rotation from one unit vector to another, into `out` (3, 3).
-
-    For opposite vectors, half a turn about an axis at right angles.
-    """
-    k = np.empty(3)
+def swung(start, end, v):
+    """`v` after the smallest turn from one unit vector to another (opposites: half a turn)."""
     c = dot(start, end)
     if 1.0 + c < OPPOSITE:
-        some_perpendicular(start, k)
-        for r in range(3):
-            for i in range(3):
-                out[r, i] = 2.0 * k[r] * k[i] - (1.0 if r == i else 0.0)
-        return
-    cross(start, end, k)
-    f = 1.0 / (1.0 + c)
-    for r in range(3):
-        for i in range(3):
-            out[r, i] = f * k[r] * k[i] + (c if r == i else 0.0)
-    out[0, 1] -= k[2]
-    out[0, 2] += k[1]
-    out[1, 0] += k[2]
-    out[1, 2] -= k[0]
-    out[2, 0] -= k[1]
-    out[2, 1] += k[0]
+        p = square_to(start)
+        return plus((-v[0], -v[1], -v[2]), 2.0 * dot(p, v), p)
+    k = cross(start, end)
+    kv = cross(k, v)
+    return plus(plus(v, 1.0, kv), 1.0 / (1.0 + c), cross(k, kv))
 
 
 @kernel()
-def apply(R, v, out):
-    x = R[0, 0] * v[0] + R[0, 1] * v[1] + R[0, 2] * v[2]
-    y = R[1, 0] * v[0] + R[1, 1] * v[1] + R[1, 2] * v[2]
-    z = R[2, 0] * v[0] + R[2, 1] * v[1] + R[2, 2] * v[2]
-    out[0], out[1], out[2] = x, y, z
+def carried(start, end, n):
+    """`n`, square to `start`, carried on by the smallest turn to `end`; of length one."""
+    moved = swung(start, end, n)
+    return unit(plus(moved, -dot(moved, end), end))
 
 
 @kernel()
-def frame_of(d, n, u, a, out):
-    """Rotation that takes `u` to `d` and `a` to `n` (n as far as it is at right angles to d)."""
-    m = np.empty(3)
-    side = dot(d, n)
-    for i in range(3):
-        m[i] = n[i] - side * d[i]
-    size = math.sqrt(dot(m, m))
-    for i in range(3):
-        m[i] /= size
-    dm = np.empty(3)
-    ua = np.empty(3)
-    cross(d, m, dm)
-    cross(u, a, ua)
-    for r in range(3):
-        for i in range(3):
-            out[r, i] = d[r] * u[i] + m[r] * a[i] + dm[r] * ua[i]
-
-
-@kernel()
-def turn_about(d, angle, v, out):
-    """`v` turned about the unit vector `d` (Rodrigues), into `out`."""
-    s, c = math.sin(angle), math.cos(angle)
-    dv = np.empty(3)
-    cross(d, v, dv)
+def turned_about(d, angle, v):
+    """`v` turned about the unit vector `d` (Rodrigues)."""
+    c = math.cos(angle)
     along = dot(d, v) * (1.0 - c)
-    for i in range(3):
-        out[i] = c * v[i] + s * dv[i] + along * d[i]
+    return plus(plus((c * v[0], c * v[1], c * v[2]), math.sin(angle), cross(d, v)), along, d)
 
 
 @kernel()
 def twist_between(d, n_from, n_to):
-    """Angle about `d` from one vector to another, both at right angles to it."""
-    k = np.empty(3)
-    cross(n_from, n_to, k)
-    return math.atan2(dot(d, k), dot(n_from, n_to))
+    """Angle about `d` from one vector to another, both square to it."""
+    return math.atan2(dot(d, cross(n_from, n_to)), dot(n_from, n_to))
 
 
 @kernel()
-def carry_axis(l_from, l_to, n, out):
-    """`n` carried along by the smallest turn from one direction to the next, into `out`."""
-    R = np.empty((3, 3))
-    swing_matrix(l_from, l_to, R)
-    apply(R, n, out)
-    side = dot(out, l_to)
-    for i in range(3):
-        out[i] -= side * l_to[i]
-    size = math.sqrt(dot(out, out))
-    for i in range(3):
-        out[i] /= size
+def put_frame(d, n, u, a, out):
+    """Rotation that takes `u` to `d` and `a` to `n`, into `out` (3, 3)."""
+    m = unit(plus(n, -dot(d, n), d))
+    dm, ua = cross(d, m), cross(u, a)
+    for r in range(3):
+        for i in range(3):
+            out[r, i] = d[r] * u[i] + m[r] * a[i] + dm[r] * ua[i]
 
 
 @kernel()
@@ -157,7 +96,7 @@ def choose_sides(direction, normal, bend, there, seen, twist, most, sign):
     cost = np.zeros(2)
     new = np.zeros(2)
     own = np.zeros(2)
-    axis = np.zeros(3)
+    axis = (0.0, 0.0, 0.0)
     last = -1
     last_seen = -1
     for t in range(n_frames):
@@ -165,7 +104,7 @@ def choose_sides(direction, normal, bend, there, seen, twist, most, sign):
         if not there[t]:
             continue
         if last_seen >= 0:
-            carry_axis(direction[last], direction[t], axis, axis)
+            axis = carried(row(direction, last), row(direction, t), axis)
         last = t
         if not seen[t]:
             continue
@@ -178,7 +117,7 @@ def choose_sides(direction, normal, bend, there, seen, twist, most, sign):
                     own[s] += IMPOSSIBLE
             else:
                 own[s] = -BENT_BACK * side * bend[t]
-        same = dot(axis, normal[t]) if last_seen >= 0 else 0.0
+        same = dot(axis, row(normal, t)) if last_seen >= 0 else 0.0
         flip_cost = FLIP / (1.0 + (t - last_seen - 1) / FADE)
         for s in range(2):
             stay = cost[s] + flip_cost * (1.0 - same)
@@ -188,8 +127,7 @@ def choose_sides(direction, normal, bend, there, seen, twist, most, sign):
         low = min(new[0], new[1])
         cost[0], cost[1] = new[0] - low, new[1] - low
         last_seen = t
-        for i in range(3):
-            axis[i] = normal[t, i]
+        axis = row(normal, t)
     if last_seen < 0:
         return
     state = 0 if cost[0] <= cost[1] else 1
@@ -207,45 +145,47 @@ def carry_frames(direction, there, seen, u, a, frame):
     on from the one before, and turned evenly so as to arrive at the next.
     """
     n_frames = direction.shape[0]
+    u, a = (u[0], u[1], u[2]), (a[0], a[1], a[2])
     axis = np.empty((n_frames, 3))
     first = -1
     for t in range(n_frames):
         if there[t] and seen[t]:
-            first = t
-            break
+            if first < 0:
+                first = t
+            for i in range(3):
+                axis[t, i] = frame[t, i, 0] * a[0] + frame[t, i, 1] * a[1] + frame[t, i, 2] * a[2]
     if first < 0:
         return
     later = first
-    apply(frame[first], a, axis[first])
     for t in range(first - 1, -1, -1):
         if there[t]:
-            carry_axis(direction[later], direction[t], axis[later], axis[t])
-            frame_of(direction[t], axis[t], u, a, frame[t])
+            d = row(direction, t)
+            put(carried(row(direction, later), d, row(axis, later)), axis, t)
+            put_frame(d, row(axis, t), u, a, frame[t])
             later = t
     last = first  # last frame with a direction
     start = first  # last frame that was seen
     n_open = 0
-    carried = np.empty(3)
     for t in range(first + 1, n_frames):
         if not there[t]:
             continue
-        carry_axis(direction[last], direction[t], axis[last], axis[t])
+        d = row(direction, t)
+        n = carried(row(direction, last), d, row(axis, last))
         last = t
         if not seen[t]:
-            frame_of(direction[t], axis[t], u, a, frame[t])
+            put(n, axis, t)
+            put_frame(d, n, u, a, frame[t])
             n_open += 1
             continue
-        apply(frame[t], a, carried)
-        missed = twist_between(direction[t], axis[t], carried)
-        for i in range(3):
-            axis[t, i] = carried[i]
-        step = 0
         if n_open > 0:
+            missed = twist_between(d, n, row(axis, t))
+            step = 0
             for k in range(start + 1, t):
                 if there[k]:
                     step += 1
-                    turn_about(direction[k], missed * step / (n_open + 1), axis[k], carried)
-                    frame_of(direction[k], carried, u, a, frame[k])
+                    own = row(direction, k)
+                    part = missed * step / (n_open + 1)
+                    put_frame(own, turned_about(own, part, row(axis, k)), u, a, frame[k])
         start = t
         n_open = 0
 
@@ -257,30 +197,23 @@ def follow_parent(direction, there, u, a, most, frame):
     Near half a turn the smallest turn swings about; so from one frame to the next the twist
     changes by no more than `most` (frame,), radians, and catches up afterwards.
     """
-    n_frames = direction.shape[0]
-    R = np.empty((3, 3))
-    axis = np.empty(3)
-    kept = np.empty(3)
+    u, a = (u[0], u[1], u[2]), (a[0], a[1], a[2])
+    kept = (0.0, 0.0, 0.0)
     last = -1
-    for t in range(n_frames):
+    for t in range(direction.shape[0]):
         if not there[t]:
             continue
-        d = direction[t]
+        d = row(direction, t)
         opposite = 1.0 + dot(u, d) < OPPOSITE
-        if opposite and last < 0:
-            for i in range(3):  # half a turn about `a`
-                axis[i] = a[i]
-        elif not opposite:
-            swing_matrix(u, d, R)
-            apply(R, a, axis)
+        # from the opposite, half a turn about `a`
+        axis = a if opposite else swung(u, d, a)
         if last >= 0:
-            carry_axis(direction[last], d, kept, kept)
+            kept = carried(row(direction, last), d, kept)
             missed = 0.0 if opposite else twist_between(d, kept, axis)
             if opposite or abs(missed) > most[t]:
-                turn_about(d, math.copysign(min(most[t], abs(missed)), missed), kept, axis)
-        frame_of(d, axis, u, a, frame[t])
-        for i in range(3):
-            kept[i] = axis[i]
+                axis = turned_about(d, math.copysign(min(most[t], abs(missed)), missed), kept)
+        put_frame(d, axis, u, a, frame[t])
+        kept = axis
         last = t
 
 

@@ -41,3 +41,8 @@ def test_the_demo_config_names_every_section_and_key_with_its_default_or_a_comme
     }:
         for key in field.annotation.model_fields:
             assert key in given.get(section, {}) or f"# {key} =" in text, f"[{section}] {key}"
+
+
+def test_the_definitions_of_joint_angles_are_current():
+    script = runpy.run_path(str(ROOT / "scripts" / "write_angle_table.py"))
+    assert script["PAGE"].read_text(encoding="utf-8") == script["page"]()
