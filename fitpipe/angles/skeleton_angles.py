@@ -13,7 +13,7 @@ from fitpipe.angles.limits import limit_status
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
 from fitpipe.config.angle_preset import AnglePreset
 from fitpipe.errors import SolveError
-from fitpipe.kernels.rotations import some_perpendicular
+from fitpipe.kernels.rotations import products, relative_rotations, some_perpendicular
 from fitpipe.kernels.segment_turns import (
     carry_frames,
     choose_sides,
@@ -89,11 +89,8 @@ def measure(
         R = frames.add(segment)
         up = definition.parents[segment]
         world[:, segment] = _quaternions(R)
-        basis = definition.basis[segment]
         euler[:, segment] = continuous_euler(
-            basis.T @ frames.relative(segment, R) @ basis,
-            definition.rows[segment].sequence,
-            recentre=up >= 0,
+            frames.relative(segment, R), definition.rows[segment].sequence, recentre=up >= 0
         )
     anchor, anchor_position = _anchors(position_m, skeleton, bone_length_m)
     return SkeletonAngles(
@@ -155,13 +152,18 @@ class _Frames:
         return R
 
     def relative(self, segment: int, R: FloatArray) -> FloatArray:
-        """A segment's frames in its parent's; the last child lets go of the parent."""
-        up = self.definition.parents[segment]
+        """A segment's turns against its parent, about its own axes in the zero pose.
+
+        The last child lets go of the parent.
+        """
+        up, basis = self.definition.parents[segment], self.definition.basis[segment]
         if up < 0:
-            return R
+            return np.asarray(basis.T @ R @ basis)
         self.children[up] -= 1
         parent = self.R[up] if self.children[up] else self.R.pop(up)
-        return np.asarray(np.swapaxes(parent, -1, -2) @ R)
+        found = np.empty_like(R)
+        relative_rotations(parent, R, basis, found)
+        return found
 
     def _body(self, body: int) -> FloatArray:
         own = self.definition.line_owner == body
@@ -217,7 +219,9 @@ class _Frames:
             self.status[there, segment] = np.where(
                 shared[there] == TwistStatus.ABSENT, TwistStatus.TRANSPORTED, shared[there]
             )
-        return np.asarray(up @ frame)
+        found = np.empty_like(frame)
+        products(np.ascontiguousarray(up), frame, found)
+        return found
 
     def _tell(self, segment: int, there: BoolArray, seen: BoolArray, told: BoolArray) -> None:
         status = np.where(told, TwistStatus.CARRIED, TwistStatus.TRANSPORTED)

@@ -94,3 +94,48 @@ def frame_of(d, n, u, a, out):
     for r in range(3):
         for i in range(3):
             out[r, i] = d[r] * u[i] + m[r] * a[i] + dm[r] * ua[i]
+
+
+@kernel()
+def products(A, B, out):
+    """`out` (frame, 3, 3): rotations A after rotations B."""
+    for t in range(B.shape[0]):
+        for i in range(3):
+            for j in range(3):
+                out[t, i, j] = A[t, i, 0] * B[t, 0, j] + A[t, i, 1] * B[t, 1, j] + (
+                    A[t, i, 2] * B[t, 2, j]
+                )
+
+
+@kernel()
+def relative_rotations(A, B, basis, out):
+    """`out` (frame, 3, 3): rotations B as seen from A, about the axes that `basis` (3, 3) holds."""
+    axes = np.empty((3, 3))
+    own = np.empty((3, 3))
+    for t in range(B.shape[0]):
+        # axes of A and of B, in the world
+        for i in range(3):
+            for j in range(3):
+                axes[i, j] = A[t, i, 0] * basis[0, j] + A[t, i, 1] * basis[1, j] + (
+                    A[t, i, 2] * basis[2, j]
+                )
+                own[i, j] = B[t, i, 0] * basis[0, j] + B[t, i, 1] * basis[1, j] + (
+                    B[t, i, 2] * basis[2, j]
+                )
+        for i in range(3):
+            for j in range(3):
+                out[t, i, j] = axes[0, i] * own[0, j] + axes[1, i] * own[1, j] + (
+                    axes[2, i] * own[2, j]
+                )
+
+
+@kernel()
+def relative_quaternions(parent, child, out):
+    """`out` (frame, 4): conjugates of the quaternions `parent`, times `child`."""
+    for t in range(parent.shape[0]):
+        a, b, c, d = parent[t, 0], parent[t, 1], parent[t, 2], parent[t, 3]
+        w, x, y, z = child[t, 0], child[t, 1], child[t, 2], child[t, 3]
+        out[t, 0] = a * w + b * x + c * y + d * z
+        out[t, 1] = a * x - b * w - c * z + d * y
+        out[t, 2] = a * y + b * z - c * w - d * x
+        out[t, 3] = a * z - b * y + c * x - d * w

@@ -157,13 +157,16 @@ class SkeletonAngles:
     def local_wxyz(self) -> FloatArray:
         """Parent segment from segment, (time, segment, 4); NaN where either is absent."""
         # here, so that reading a fit, or finding that a run is done, does not wait for Numba
+        from fitpipe.kernels.rotations import relative_quaternions
         from fitpipe.kernels.segment_turns import continue_quaternions
 
         local = np.array(self.world_wxyz)
+        own = np.empty((self.n_frames, 4))
         for segment, up in enumerate(self.segment_parent):
             if up >= 0:
-                local[:, segment] = _relative(self.world_wxyz[:, up], self.world_wxyz[:, segment])
-            own = np.ascontiguousarray(local[:, segment])
+                relative_quaternions(self.world_wxyz[:, up], self.world_wxyz[:, segment], own)
+            else:
+                own[:] = self.world_wxyz[:, segment]
             continue_quaternions(own)
             if self.local_before_wxyz is not None:
                 first = np.argmax(~np.isnan(own[:, 0]))
@@ -209,21 +212,6 @@ class SkeletonAngles:
                 own = position[:, joint]
                 position[:, joint] = np.where(np.isnan(own), placed, own)
         return position
-
-
-def _relative(parent: FloatArray, child: FloatArray) -> FloatArray:
-    """conj(parent) * child, for quaternions (time, 4)."""
-    a, b, c, d = parent.T
-    w, x, y, z = child.T
-    return np.stack(
-        [
-            a * w + b * x + c * y + d * z,
-            a * x - b * w - c * z + d * y,
-            a * y + b * z - c * w - d * x,
-            a * z - b * y + c * x - d * w,
-        ],
-        axis=-1,
-    )
 
 
 def rotate(wxyz: FloatArray, vector: FloatArray) -> FloatArray:
