@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fitpipe.angles.definition import Definition
-from fitpipe.arrays import BoolArray, ByteArray, FloatArray
+from fitpipe.arrays import BoolArray, ByteArray, FloatArray, any_of_xyz
 from fitpipe.records import LimitStatus, TwistStatus
 
 TOLERANCE_RAD = 1e-6  # an angle this near to its limit is on it
@@ -54,8 +54,9 @@ def _unwound(euler_rad: FloatArray, limit_rad: FloatArray) -> FloatArray:
 def _excess(euler_rad: FloatArray, limit_rad: FloatArray, is_judged: BoolArray) -> FloatArray:
     over = np.maximum(limit_rad[..., 0] - euler_rad, euler_rad - limit_rad[..., 1])
     is_locked = np.abs(np.cos(euler_rad[..., 1])) < _LOCKED
-    over[..., [0, 2]] = np.where(is_locked[..., None], -np.inf, over[..., [0, 2]])
-    return np.asarray(np.where(is_judged, over, -np.inf).max(axis=-1))
+    over[~is_judged] = -np.inf
+    outer = np.where(is_locked, -np.inf, np.maximum(over[..., 0], over[..., 2]))
+    return np.asarray(np.maximum(outer, over[..., 1]))
 
 
 def judged(twist_status: ByteArray, definition: Definition) -> BoolArray:
@@ -82,7 +83,7 @@ def limit_status(
     counts = (judged(twist_status, definition) & ~np.isnan(euler_rad))[:, own]
     _, over = nearest_to_limits(euler_rad[:, own], definition.limit_rad[own], counts)
     found[:, own] = np.select(
-        [~counts.any(axis=-1), over > TOLERANCE_RAD, over >= -TOLERANCE_RAD],
+        [~any_of_xyz(counts), over > TOLERANCE_RAD, over >= -TOLERANCE_RAD],
         [LimitStatus.NONE, LimitStatus.BEYOND, LimitStatus.AT],
         LimitStatus.WITHIN,
     )

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray, writable
+from fitpipe.arrays import FloatArray, IntArray, writable
 from fitpipe.calibrate.robust import MEDIAN_NORM
 from fitpipe.config import WeightsConfig
 from fitpipe.kernels.bone_strain import bone_lengths
@@ -83,13 +83,9 @@ class NoiseCourse:
             return np.ones(end - begin)
         low = self.needs(begin, end)[0]
         third = self._third(position_m)[:, known] / self._usual_m[known]
-        factor = []
-        for piece in range(first, last):
-            part = third[self._edges[piece] - low : self._edges[piece + 1] - low]
-            seen = part[~np.isnan(part)]
-            n = seen.size / 3  # differences that overlap say less
-            middle = float(np.median(seen)) if seen.size else 1.0
-            factor.append(np.log((n * middle**2 + _PRIOR) / (n + _PRIOR)) / 2)
+        middle, n = _piecewise_median(third, self._edges[first : last + 1] - low)
+        size = n / 3  # differences that overlap say less
+        factor = np.log((size * middle**2 + _PRIOR) / (size + _PRIOR)) / 2
         course = np.interp(np.arange(begin, end), self._middle[first:last], factor)
         return np.asarray(np.exp(course))
 
@@ -164,6 +160,19 @@ def noise_weights(
     typical = float(np.median(known))
     variance = np.where(np.isnan(variance), typical, variance)
     return np.asarray(typical / (floor2 + (variance - floor2) * over_time**2))
+
+
+def _piecewise_median(values: FloatArray, edges: IntArray) -> tuple[FloatArray, IntArray]:
+    """Medians (piece,) of rows of values between edges, 1 where all are NaN; and of how many."""
+    length = np.diff(edges)
+    step = np.arange(length.max())
+    pieces = values[np.minimum(edges[:-1, None] + step, len(values) - 1)]
+    pieces[step >= length[:, None]] = np.nan
+    pieces = np.sort(pieces.reshape(len(length), -1), axis=1)  # NaN last
+    n = np.count_nonzero(~np.isnan(pieces), axis=1)
+    rows = np.arange(len(length))
+    middle = (pieces[rows, np.maximum(n - 1, 0) // 2] + pieces[rows, n // 2 % pieces.shape[1]]) / 2
+    return np.where(n > 0, middle, 1.0), n
 
 
 def _median(values: FloatArray) -> float:

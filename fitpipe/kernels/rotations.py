@@ -102,8 +102,8 @@ def products(A, B, out):
     for t in range(B.shape[0]):
         for i in range(3):
             for j in range(3):
-                out[t, i, j] = A[t, i, 0] * B[t, 0, j] + A[t, i, 1] * B[t, 1, j] + (
-                    A[t, i, 2] * B[t, 2, j]
+                out[t, i, j] = (
+                    A[t, i, 0] * B[t, 0, j] + A[t, i, 1] * B[t, 1, j] + (A[t, i, 2] * B[t, 2, j])
                 )
 
 
@@ -116,16 +116,16 @@ def relative_rotations(A, B, basis, out):
         # axes of A and of B, in the world
         for i in range(3):
             for j in range(3):
-                axes[i, j] = A[t, i, 0] * basis[0, j] + A[t, i, 1] * basis[1, j] + (
-                    A[t, i, 2] * basis[2, j]
+                axes[i, j] = (
+                    A[t, i, 0] * basis[0, j] + A[t, i, 1] * basis[1, j] + (A[t, i, 2] * basis[2, j])
                 )
-                own[i, j] = B[t, i, 0] * basis[0, j] + B[t, i, 1] * basis[1, j] + (
-                    B[t, i, 2] * basis[2, j]
+                own[i, j] = (
+                    B[t, i, 0] * basis[0, j] + B[t, i, 1] * basis[1, j] + (B[t, i, 2] * basis[2, j])
                 )
         for i in range(3):
             for j in range(3):
-                out[t, i, j] = axes[0, i] * own[0, j] + axes[1, i] * own[1, j] + (
-                    axes[2, i] * own[2, j]
+                out[t, i, j] = (
+                    axes[0, i] * own[0, j] + axes[1, i] * own[1, j] + (axes[2, i] * own[2, j])
                 )
 
 

@@ -17,6 +17,7 @@ from fitpipe.angles import load_limit_kernels
 from fitpipe.arrays import ByteArray, FloatArray
 from fitpipe.config import AnglesConfig, CalibrateConfig, FitConfig, make_config
 from fitpipe.mapping import MarkerSet
+from fitpipe.pipeline.ahead import one_ahead
 from fitpipe.pipeline.fitting import Fitting, as_skeleton, check_person
 from fitpipe.pipeline.source import Source
 from fitpipe.pipeline.stretches import AnyTake
@@ -160,17 +161,15 @@ def fit_to_file(
     begin = time.perf_counter()
     fitting = prepare(takes, **options)
     summary = FitSummary(fitting.name, fitting.names)
+    summary.fit_s = time.perf_counter() - begin
+    blocks = _timed(fitting.blocks(progress), summary)
     with output.FitWriter(
         path, fitting.n_frames, compression=compression, provenance=provenance
     ) as writer:
-        writing_s = 0.0
-        for block in fitting.blocks(progress):
+        for block in one_ahead(blocks, is_on=fitting.in_threads):
             summary.add(block)
-            fitted = time.perf_counter()
             writer.add(block)
-            writing_s += time.perf_counter() - fitted
         summary.provenance = dict(block.provenance) | dict(provenance or {})
-        summary.fit_s = time.perf_counter() - begin - writing_s
         if before_renaming is not None:
             before_renaming()
         writer.finish(fitting.log)
@@ -205,6 +204,15 @@ def prepare(
         settings=make_config(FitConfig, config),
         name=name,
     )
+
+
+def _timed(blocks: Iterator[Fit], summary: FitSummary) -> Iterator[Fit]:
+    """The blocks; the time it took to make them is added to ``fit_s``."""
+    begin = time.perf_counter()
+    for block in blocks:
+        summary.fit_s += time.perf_counter() - begin
+        yield block
+        begin = time.perf_counter()
 
 
 def _joined(blocks: Iterator[Fit], n_frames: int) -> Fit:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Final, TypeVar
 
 _T = TypeVar("_T")
+_END: Final = object()
 
 
-def one_ahead(work: Iterable[Callable[[], _T]], *, is_on: bool) -> Iterator[_T]:
-    """The results of some calls in their order, each made in another thread while the one before
-    is used; one after the other if that is not on."""
+def one_ahead(items: Iterable[_T], *, is_on: bool) -> Iterator[_T]:
+    """The items in their order, each made in another thread while the one before is used.
+
+    One after the other if that is not on.
+    """
     if not is_on:
-        yield from (call() for call in work)
+        yield from items
         return
+    made = iter(items)
     with ThreadPoolExecutor(1) as pool:
-        waiting = None
-        for call in work:
-            following = pool.submit(call)
-            if waiting is not None:
-                yield waiting.result()
-            waiting = following
-        if waiting is not None:
-            yield waiting.result()
+        following = pool.submit(next, made, _END)
+        while (item := following.result()) is not _END:
+            following = pool.submit(next, made, _END)
+            yield item  # type: ignore[misc]

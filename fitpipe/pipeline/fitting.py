@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,7 +82,8 @@ class Fitting:
         self.time_s = takes[0].time_s
         most = settings.calibrate.sample_frames
         self._blocks = stretches.blocks(len(self.time_s), most)
-        self._in_threads = settings.solve.threads != 1 and len(self._blocks) > 1
+        # blocks are read, fitted and written at the same time
+        self.in_threads = settings.solve.threads != 1 and len(self._blocks) > 1
         self._log: list[Finding] = []  # of the calibration
         self._flips: BoolArray | None = None
         self._at_last: tuple[Finding, ...] = ()
@@ -198,8 +198,7 @@ class Fitting:
     ) -> Iterator[Fitted]:
         """The blocks without their angles; notes in ``is_seen`` (joint,) which joints were."""
         needed = [fitter.needs(*block) for block in self._blocks]
-        work = (partial(self.see, *frames) for frames in needed)
-        ahead = one_ahead(work, is_on=self._in_threads)
+        ahead = one_ahead((self.see(*frames) for frames in needed), is_on=self.in_threads)
         for (begin, end), (low, _), seen in zip(self._blocks, needed, ahead, strict=True):
             for source, timed in zip(self.sources, seen.timed, strict=True):
                 source.count_doubts(begin, end, timed)
@@ -268,8 +267,8 @@ class Fitting:
             return None
         lines: list[FloatArray] = []
         as_seen: list[FloatArray] = []
-        work = (partial(self._sides, *block, girdle) for block in self._blocks)
-        for sides in one_ahead(work, is_on=self._in_threads):
+        each = (self._sides(*block, girdle) for block in self._blocks)
+        for sides in one_ahead(each, is_on=self.in_threads):
             for found, points in zip((lines, as_seen), zip(*sides, strict=True), strict=True):
                 moved = zip(self.calibration.transforms, points, strict=True)
                 placed = np.stack([transform.apply(p) for transform, p in moved], axis=1)

@@ -204,8 +204,8 @@ class Source:
             scan = calibrate.SwapScan(skeleton, self.take.time_s, usual_m=usual)
         is_seen = np.zeros(skeleton.n_joints, np.bool_)
         repairs = []
-        work = (partial(self._mapped, *block) for block in self._blocks)
-        for found, mapped in one_ahead(work, is_on=self._in_threads and len(self._blocks) > 1):
+        each = (self._mapped(*block) for block in self._blocks)
+        for found, mapped in one_ahead(each, is_on=self._in_threads and len(self._blocks) > 1):
             repairs.append(found)
             is_seen |= mapped.is_observed.any(axis=0)
             if scan is not None:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from fitpipe.arrays import BoolArray, FloatArray, frozen
+from fitpipe.errors import RecordError
 from fitpipe.records.checks import Faults
 from fitpipe.records.finding import Finding
 
@@ -179,13 +180,19 @@ class Take:
         if begin == 0 and end == self.n_frames:
             return self
         rows = slice(begin, end)
-        return replace(
-            self,
+        if not len(self.time_s[rows]):
+            raise RecordError(f"take {self.source!r} has no frames from {begin} to {end}")
+        part = object.__new__(Take)  # all of it has passed the checks
+        part.__dict__.update(
+            source=self.source,
+            labels=self.labels,
             position_m=self.position_m[rows],
             time_s=self.time_s[rows],
             confidence=None if self.confidence is None else self.confidence[rows],
+            origin=self.origin,
             repairs=(),
         )
+        return part
 
     def with_findings(self, findings: Sequence[Finding]) -> Take:
         """The same take with more entries in ``repairs``."""
