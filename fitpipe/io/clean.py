@@ -82,7 +82,8 @@ def to_take(
     )
     with np.errstate(invalid="ignore"):  # damaged bytes may be signalling NaNs
         position *= metres_per(unit)
-    findings += zero_findings(still_zero(zero, position), labels)
+    zero = still_zero(zero, position)
+    findings += zero_findings(zero, zero.all(axis=0), labels)
     check_size(labels, position, unit, findings)
     if len(rows) < len(position):
         position = position[rows]
@@ -256,12 +257,19 @@ def still_zero(zero: BoolArray, position_m: FloatArray) -> BoolArray:
     return np.asarray(zero & ~passing)
 
 
-def zero_findings(zero: BoolArray, labels: Sequence[str]) -> list[Finding]:
-    """What to tell of samples that are zero and taken as missing."""
+def zero_findings(zero: BoolArray, always: BoolArray, labels: Sequence[str]) -> list[Finding]:
+    """What to tell of samples that are zero and taken as missing.
+
+    Parameters
+    ----------
+    zero : ndarray of bool, shape (time, point)
+    always : ndarray of bool, shape (point,)
+        Points that are zero in all frames of the take.
+    labels : sequence of str
+    """
     if not zero.any():
         return []
     findings = []
-    always = zero.all(axis=0)
     for kind, severity, what in (
         (zero & ~always, "warning", "{n} samples are exactly (0, 0, 0): {who}"),
         (zero & always, "note", "points that are (0, 0, 0) in every frame: {who}"),

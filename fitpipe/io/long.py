@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray, IntArray
+from fitpipe.arrays import BoolArray, FloatArray, IntArray
 from fitpipe.io import csv_wide, hdf5
 from fitpipe.io.clean import (
     drop_codes,
@@ -106,7 +106,7 @@ def _long_take(
     starts = np.unique(np.linspace(0, last, _N_STRETCHES).round().astype(np.int64)).tolist()
     sampled = np.concatenate([rows.position(i, i + _STRETCH) for i in starts])
     # what is odd about single samples is told when they are read
-    drop_codes(sampled, list(raw.labels), [], keep_zeros=keep_zeros)
+    always_zero = drop_codes(sampled, list(raw.labels), [], keep_zeros=keep_zeros).all(axis=0)
     sampled[~np.isfinite(sampled).all(axis=-1)] = np.nan
     sample = replace(raw, position=sampled, time_s=None, frame=None, rate_hz=1.0, confidence=None)
     told = to_take(
@@ -125,7 +125,15 @@ def _long_take(
         turn = rotation_to_y_up(parse_axis(options.up) or "")
     origin = replace(told.origin, rate_claimed_hz=raw.rate_hz)
     cleaning = _Cleaning(
-        rows, kept, keep, labels, metres_per(told.origin.unit), turn, percent, keep_zeros
+        rows,
+        kept,
+        keep,
+        labels,
+        metres_per(told.origin.unit),
+        turn,
+        percent,
+        keep_zeros,
+        always_zero[keep],
     )
 
     def read(begin: int, end: int) -> Take:
@@ -156,6 +164,7 @@ class _Cleaning:
     turn: FloatArray | None
     percent: bool
     keep_zeros: bool
+    always_zero: BoolArray  # (point,)
 
     def frames(
         self, begin: int, end: int, findings: list[Finding]
@@ -172,7 +181,7 @@ class _Cleaning:
             own_rows = self.rows.position(low, high)[own][:, self.columns]
             drop_codes(own_rows, self.labels, findings, keep_zeros=self.keep_zeros)
         position *= self.metres_per_unit
-        findings += zero_findings(still_zero(zero, position)[own], self.labels)
+        findings += zero_findings(still_zero(zero, position)[own], self.always_zero, self.labels)
         position = position[own]
         if self.turn is not None:
             position = position @ self.turn.T

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO, cast
+from weakref import finalize
 
 import numpy as np
 
@@ -35,7 +37,10 @@ class Stored:
         self.raw, self.n_rows = raw, 0
         self._n_points, self._is_rated = len(raw.labels), is_rated
         self._width = self._n_points * (4 if is_rated else 3)
+        self._lock = Lock()  # blocks are read in several threads
         self._file = cast("BinaryIO", tempfile.TemporaryFile(prefix="fitpipe-"))  # noqa: SIM115
+
+        finalize(self, self._file.close)
 
     def append(self, rows: bytes) -> None:
         """Store more rows, or parts of them."""
@@ -55,8 +60,9 @@ class Stored:
         return self._read(begin, end)[:, 3 * self._n_points :] if self._is_rated else None
 
     def _read(self, begin: int, end: int) -> FloatArray:
-        self._file.seek(begin * self._width * 8)
-        numbers = np.fromfile(self._file, "<f8", (end - begin) * self._width)
+        with self._lock:
+            self._file.seek(begin * self._width * 8)
+            numbers = np.fromfile(self._file, "<f8", (end - begin) * self._width)
         return numbers.astype(np.float64, copy=False).reshape(-1, self._width)
 
 

@@ -15,6 +15,8 @@ from fitpipe.errors import InputError
 
 _HEAD_BYTES = 1 << 18
 _MOST_BYTES = 1 << 31  # of a gzipped file, unpacked
+_MOST_PACKED = 50  # times the size of a larger gzipped file, unpacked
+_LONGEST_LINE = 1 << 24
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -79,14 +81,19 @@ class FileHead:
         Raises
         ------
         InputError
-            The gzip stream is damaged.
+            The gzip stream is damaged, or unpacks to more than a recording can be.
         """
+        most = max(_MOST_BYTES, _MOST_PACKED * self.path.stat().st_size)
+        done = 0
         try:
             with (
                 gzip.open(self.path, "rb") if self.is_gzip else self.path.open("rb") as opened,
                 io.TextIOWrapper(opened, encoding=self.encoding, errors="replace") as text,
             ):
-                for line in text:
+                while line := text.readline(_LONGEST_LINE):
+                    done += len(line)
+                    if done > most:
+                        raise self._too_much(most)
                     yield line.removesuffix("\n")
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise _damaged_gzip(self.path, error) from error
@@ -106,13 +113,15 @@ class FileHead:
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise _damaged_gzip(self.path, error) from error
         if len(content) > _MOST_BYTES:
-            raise InputError(
-                f"unpacks to more than {_MOST_BYTES >> 20} MiB from "
-                f"{self.path.stat().st_size} bytes",
-                path=self.path,
-                hint="unpack it first, if that is really what it holds",
-            )
+            raise self._too_much(_MOST_BYTES)
         return content
+
+    def _too_much(self, most: int) -> InputError:
+        return InputError(
+            f"unpacks to more than {most >> 20} MiB from {self.path.stat().st_size} bytes",
+            path=self.path,
+            hint="unpack it first, if that is really what it holds",
+        )
 
 
 def read_head(path: Path) -> FileHead:

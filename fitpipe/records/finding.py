@@ -9,6 +9,8 @@ from typing import Literal
 
 Severity = Literal["note", "warning"]
 
+_MOST_NAMES = 5  # that a finding put together lists
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -40,18 +42,27 @@ def added_up(parts: Iterable[Sequence[Finding]]) -> list[Finding]:
     """Findings of consecutive parts of one take as those of the whole.
 
     Those that differ only in the count they begin with, and in what a colon leads in (names,
-    places), become one: counts are summed, and what the colon leads in is the first part's.
+    places), become one: counts are summed, and of the names the first few are told.
     """
     alike: dict[Finding, list[str]] = {}
     for finding in (finding for part in parts for finding in part):
-        kind = re.sub(r"^\d+ ", "", finding.what).partition(": ")[0]
+        kind = _without_count(finding.what).partition(": ")[0]
         alike.setdefault(replace(finding, what=kind), []).append(finding.what)
-    return [replace(kind, what=_summed(texts)) for kind, texts in alike.items()]
+    return [replace(kind, what=_summed(kind.what, texts)) for kind, texts in alike.items()]
 
 
-def _summed(texts: Sequence[str]) -> str:
+def _summed(kind: str, texts: Sequence[str]) -> str:
     counts = [re.match(r"\d+(?= )", text) for text in texts]
-    bare = [re.sub(r"^\d+ ", "", text) for text in texts]
-    more = ", ..." if len(set(bare)) > 1 else ""
     total = f"{sum(int(n[0]) for n in counts if n)} " if counts[0] else ""
-    return f"{total}{bare[0]}{more}"
+    lists = [_without_count(text).partition(": ")[2] for text in texts]
+    # commas within parentheses belong to one place
+    names = [name for told in lists for name in re.split(r", (?![^(]*\))", told) if name]
+    named = [name for name in dict.fromkeys(names) if name != "..."]
+    if not named:
+        return f"{total}{kind}"
+    is_more = "..." in names or len(named) > _MOST_NAMES
+    return f"{total}{kind}: {', '.join(named[:_MOST_NAMES])}{', ...' if is_more else ''}"
+
+
+def _without_count(text: str) -> str:
+    return re.sub(r"^\d+ ", "", text)
