@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,7 @@ def provenance_of(takes: Sequence[Take | LongTake], settings: FitConfig) -> dict
             }
             for take in takes
         ],
-        "versions": {"python": platform.python_version()}
-        | {package: version(package) for package in _NUMERICAL},
+        "versions": {"python": platform.python_version()} | _versions(),
         "platform": f"{platform.system()} {platform.machine()}",
     }
 
@@ -80,3 +80,9 @@ def with_angles(provenance: Mapping[str, Any], preset: str) -> dict[str, Any]:
         if "config_sha256" in provenance:
             changed["config_sha256"] = config_sha256(changed["config"])
     return changed
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Versions of what makes the numbers; looked up once, since each takes a millisecond."""
+    return {package: version(package) for package in _NUMERICAL}

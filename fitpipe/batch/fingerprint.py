@@ -11,10 +11,10 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import fitpipe
 from fitpipe.batch.job import TakeJob
 from fitpipe.config.layers import flat
 from fitpipe.errors import InputError
@@ -61,7 +61,7 @@ def identity(job: TakeJob, sha256: Sha256 = file_sha256) -> dict[str, Any]:
         A file cannot be read.
     """
     return {
-        "fitpipe": version("fitpipe"),
+        "fitpipe": fitpipe.__version__,
         "take": job.name,
         "inputs": [
             {"source": file.source, "file": Path(file.path).name, "sha256": sha256(Path(file.path))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -105,7 +105,8 @@ class Outcome:
 
     def to_row(self, folder: Path | None = None) -> dict[str, Any]:
         """The fields by name, with None for NaN; files relative to ``folder`` if it is given."""
-        row: dict[str, Any] = {k: None if v != v else v for k, v in asdict(self).items()}
+        values = {name: getattr(self, name) for name in self.__slots__}
+        row: dict[str, Any] = {k: None if v != v else v for k, v in values.items()}
         if folder is not None:
             for name in _FILES:
                 row[name] = row[name] and Path(row[name]).relative_to(folder).as_posix()

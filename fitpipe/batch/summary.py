@@ -39,10 +39,12 @@ class Summary:
         self._folder = folder
         self._takes = tuple(takes)
         self._outcomes: dict[str, Outcome] = {}
+        self._is_written = False
 
     def begin(self, outcomes: Iterable[Outcome]) -> None:
         """Write what is known before any take is fitted, in place of what an earlier run wrote."""
         self._outcomes = {outcome.take: outcome for outcome in outcomes}
+        self._is_written = False
         self.write()
 
     def add(self, outcome: Outcome) -> None:
@@ -54,6 +56,7 @@ class Summary:
             It cannot be written; the file is as it was.
         """
         self._outcomes[outcome.take] = outcome
+        self._is_written = False
         path = self._folder / JOURNAL
         line = _line(outcome, self._folder)
         try:
@@ -70,13 +73,15 @@ class Summary:
             raise refused(error, path) from error
 
     def write(self) -> None:
-        """Write both files anew, a row for each take in the order of the run.
+        """Write both files anew, a row for each take in the order of the run, if any has changed.
 
         Raises
         ------
         OutputError
             They cannot be written.
         """
+        if self._is_written:
+            return
         rows = [self._outcomes.get(take) or Outcome(take, "pending") for take in self._takes]
         lines = b"".join(_line(row, self._folder) for row in rows if row.status != "pending")
         write_atomically(self._folder / JOURNAL, lines)
@@ -85,9 +90,9 @@ class Summary:
         table.writerow(field.name for field in fields(Outcome))
         for row in rows:
             table.writerow(_cell(value) for value in row.to_row(self._folder).values())
-        write_atomically(
-            self._folder / SUMMARY, text.getvalue().encode("utf-8", "backslashreplace")
-        )
+        image = text.getvalue().encode("utf-8", "backslashreplace")
+        write_atomically(self._folder / SUMMARY, image)
+        self._is_written = True
 
 
 def read_summary(folder: Path) -> Mapping[str, Outcome]:
