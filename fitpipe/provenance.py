@@ -44,9 +44,12 @@ def given_as_text(
     }
 
 
-def provenance_of(takes: Sequence[Take | LongTake], settings: FitConfig) -> dict[str, Any]:
+def provenance_of(
+    takes: Sequence[Take | LongTake], settings: FitConfig, static: Take | None = None
+) -> dict[str, Any]:
     """What it takes to make the fit again."""
     text = config_text(settings)
+    origin = static and static.origin
     return {
         "config": text,
         "config_sha256": config_sha256(text),
@@ -65,6 +68,7 @@ def provenance_of(takes: Sequence[Take | LongTake], settings: FitConfig) -> dict
             }
             for take in takes
         ],
+        "static": origin and {"path": origin.path, "sha256": origin.sha256},
         "versions": {"python": platform.python_version()} | _versions(),
         "platform": f"{platform.system()} {platform.machine()}",
     }

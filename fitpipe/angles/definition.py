@@ -23,6 +23,7 @@ from fitpipe.units import axis_vector
 
 AUTO = "auto"
 GENERAL = "general"
+_PASSES = 1.25 * np.pi  # so far beyond half a turn angles of joints run on
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +93,13 @@ class Definition:
         for bone in range(self.skeleton.n_bones):
             basis[self.n_bodies + bone] = _basis(self.bone_row(bone), self.rest[bone])
         return basis
+
+    def most_rad(self, segment: int) -> float:
+        """Angle at which those of a segment go back by a full turn: see `continuous_euler`."""
+        if self.parents[segment] < 0:
+            return np.inf
+        is_hinged = segment >= self.n_bodies and self.hinge_of(segment - self.n_bodies) >= 0
+        return np.pi if is_hinged else _PASSES
 
     @cached_property
     def is_limited(self) -> BoolArray:

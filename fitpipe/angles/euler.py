@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fitpipe.arrays import BoolArray, FloatArray
-from fitpipe.kernels.euler_branches import choose_branches
+from fitpipe.kernels.euler_branches import choose_branches, run_on
 from fitpipe.units import axis_vector
 
 _LOCKED = 1e-7  # cosine of the middle angle below which the outer ones cannot be told apart
@@ -57,7 +57,7 @@ def principal_euler(R: FloatArray, sequence: Sequence[str]) -> FloatArray:
     return np.stack([a, b, np.where(locked, 0.0, c)], axis=-1) * signs
 
 
-def continuous_euler(R: FloatArray, sequence: Sequence[str], *, recentre: bool) -> FloatArray:
+def continuous_euler(R: FloatArray, sequence: Sequence[str], *, most_rad: float) -> FloatArray:
     """Euler angles (time, 3) of rotations (time, 3, 3) without jumps from frame to frame.
 
     Parameters
@@ -65,8 +65,9 @@ def continuous_euler(R: FloatArray, sequence: Sequence[str], *, recentre: bool) 
     R : ndarray, shape (time, 3, 3)
         NaN where there is none; the angles then are NaN, too.
     sequence : three of ``"+x"``, ``"-x"``, ...
-    recentre : bool
-        Take off full turns such that the angles' median is within half a turn.
+    most_rad : float, radians
+        Where angles that have run on go back by a full turn: infinite for a heading, which counts
+        full turns; above pi for joints that pass half a turn, pi for those that do not.
     """
     _, signs, parity = _axes(sequence)
     there = ~np.isnan(R[:, 0, 0])
@@ -74,11 +75,10 @@ def continuous_euler(R: FloatArray, sequence: Sequence[str], *, recentre: bool) 
     locked = np.abs(np.cos(plain[:, 1])) < _LOCKED
     plain[~there] = 0.0
     choose_branches(there, locked, parity, plain)
-    if recentre and there.any():
-        turns = np.round(np.median(plain[there], axis=0) / (2 * np.pi))
-        plain -= 2 * np.pi * turns
     plain[~there] = np.nan
-    return plain * signs
+    euler = plain * signs
+    run_on(np.full(3, np.nan), most_rad, euler)
+    return euler
 
 
 def is_near_lock(euler_rad: FloatArray, within_rad: float) -> BoolArray:

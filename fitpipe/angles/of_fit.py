@@ -73,7 +73,8 @@ class AnglesOfFit:
         self._definition = define(skeleton, settings.preset)
         self._length_m = bone_length_m[: skeleton.n_bones]
         self._has_limits, self._n_frames = settings.limits, n_frames
-        self._running = RunningOn()
+        n_segments = len(self._definition.segments)
+        self._running = RunningOn([self._definition.most_rad(s) for s in range(n_segments)])
         self._beyond = _Beyond()  # as measured
         self._left = _Beyond()  # after the fit within the limits
         self._n_refitted = self._n_open = 0

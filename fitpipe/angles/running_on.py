@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from fitpipe.arrays import FloatArray, IntArray
+from fitpipe.kernels.euler_branches import run_on
 from fitpipe.records import SkeletonAngles
 
 
@@ -14,9 +16,15 @@ class RunningOn:
     """Gives the angles of each block the signs and full turns of the block before.
 
     All joints become anchors: which ones a later frame needs is not known yet.
+
+    Parameters
+    ----------
+    most_rad : sequence of float, one per segment, radians
+        Where angles that have run on go back by a full turn.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_rad: Sequence[float]) -> None:
+        self._most_rad = most_rad
         self._is_first = True
         # in the last frame that has them, NaN before the first
         self._world: FloatArray
@@ -32,11 +40,15 @@ class RunningOn:
             self._is_first = False
         first, segment = _first_known(angles.world_wxyz), np.arange(n_segments)
         same = np.einsum("si,si->s", angles.world_wxyz[first, segment], self._world)
-        turns = np.round((self._euler - angles.euler_rad[first, segment]) / (2 * np.pi))
+        euler = np.array(angles.euler_rad)
+        for s, most in enumerate(self._most_rad):
+            own = np.ascontiguousarray(euler[:, s])
+            run_on(self._euler[s], most, own)
+            euler[:, s] = own
         found = replace(
             _all_anchored(angles),
             world_wxyz=np.where(same < 0, -1.0, 1.0)[:, None] * angles.world_wxyz,
-            euler_rad=angles.euler_rad + 2 * np.pi * np.nan_to_num(turns),
+            euler_rad=euler,
             local_before_wxyz=self._local,
         )
         self._world = _latest(found.world_wxyz, self._world)

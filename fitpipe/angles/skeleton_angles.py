@@ -87,10 +87,11 @@ def measure(
     euler = np.empty((n_time, n_segments, 3))
     for segment in definition.order.tolist():
         R = frames.add(segment)
-        up = definition.parents[segment]
         world[:, segment] = _quaternions(R)
         euler[:, segment] = continuous_euler(
-            frames.relative(segment, R), definition.rows[segment].sequence, recentre=up >= 0
+            frames.relative(segment, R),
+            definition.rows[segment].sequence,
+            most_rad=definition.most_rad(segment),
         )
     anchor, anchor_position = _anchors(position_m, skeleton, bone_length_m)
     return SkeletonAngles(
@@ -248,9 +249,11 @@ class _Frames:
         """Frames with the hinge's axis across the plane of both bones, and where there is one."""
         bends = self.definition.hinged[bone]
         normal = np.cross(self.direction[:, bone], self.direction[:, bends])
-        bend = np.nan_to_num(np.linalg.norm(normal, axis=-1))
-        seen = there & (bend > self.straight) & ~self.is_doubted[:, bone]
-        normal = _apply(np.swapaxes(up, -1, -2), normal / np.where(seen, bend, np.nan)[:, None])
+        sine = np.nan_to_num(np.linalg.norm(normal, axis=-1))
+        cosine = np.einsum("ti,ti->t", self.direction[:, bone], self.direction[:, bends])
+        seen = there & (sine > self.straight) & ~self.is_doubted[:, bone]
+        normal = _apply(np.swapaxes(up, -1, -2), normal / np.where(seen, sine, np.nan)[:, None])
+        bend = np.arctan2(sine, cosine)
         rest = self.definition.rest[bone]
         # columns of both triads: (direction, axis, direction x axis)
         now = np.stack([local, normal, np.cross(local, normal)], axis=-1)

@@ -122,6 +122,8 @@ def _changed_inputs(job: TakeJob, provenance: Mapping[str, Any], path: Path) -> 
         )
     for key, sha256 in _named_files(job).items():
         was = before.get("config", {}).get(key) if isinstance(before, Mapping) else None
+        if key == "takes.static":
+            was = was or provenance.get("static")
         if isinstance(was, Mapping) and was.get("sha256") != sha256:
             changed.append(f"{key}: the file it names was {was.get('sha256')}, is {sha256}")
     return changed

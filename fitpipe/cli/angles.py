@@ -49,6 +49,10 @@ def angles(
         save_fit(replace(fit, angles=found, log=log, provenance=provenance), path)
         print(f"{path}: {fit.n_frames} frames, preset {found.preset}\n")
         print(_text(ranges(found, definition, everything=everything)))
+        inputs = fit.provenance.get("inputs") or [{}]
+        up = inputs[0].get("up", "")
+        if up not in ("", "+y"):
+            print(f"{up} points up, not +y: angles against the world ask for a fit with --up {up}")
         if csv_file is not None:
             table = found.to_dataframe(fit.time_s)
             write_atomically(csv_file, table.to_csv(index=False, lineterminator="\n").encode())

@@ -91,11 +91,24 @@ def choose_branches(there, locked, parity, euler):
                 for i in range(3):
                     euler[t, i] = wrapped(euler[t, i])
             state = came[t, state]
-    # full turns: run on from the frame before
-    last = -1
-    for t in range(n_frames):
-        if there[t]:
-            if last >= 0:
-                for i in range(3):
-                    euler[t, i] = euler[last, i] + wrapped(euler[t, i] - euler[last, i])
-            last = t
+
+
+@kernel()
+def run_on(before, most, euler):
+    """Add full turns to `euler` (frame, 3), in place, such that each frame is nearest to the last.
+
+    `before` (3,) are the angles of the frame before these, NaN if there is none. An angle that
+    has run on beyond `most` (rad) goes back by a full turn.
+    """
+    last = np.empty(3)
+    for i in range(3):
+        last[i] = before[i]
+    for t in range(euler.shape[0]):
+        if math.isnan(euler[t, 0]):
+            continue
+        for i in range(3):
+            if not math.isnan(last[i]):
+                euler[t, i] = last[i] + wrapped(euler[t, i] - last[i])
+                if abs(euler[t, i]) > most:
+                    euler[t, i] = wrapped(euler[t, i])
+            last[i] = euler[t, i]

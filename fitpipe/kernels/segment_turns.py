@@ -18,10 +18,10 @@ from fitpipe.kernels._jit import kernel
 from fitpipe.kernels.rotations import OPPOSITE, apply, swing_matrix
 from fitpipe.kernels.vectors import cross, dot, plus, square_to, unit
 
-FLIP = 20.0  # what it costs to turn a hinge's axis to its opposite from one frame to the next
+FLIP = 10.0  # what it costs to turn a hinge's axis to its opposite from one frame to the next
 FADE = 10.0  # frames without a plane after which that is half
-BENT_BACK = 0.2  # cost of a frame in which a limb is bent against its hinge
-TWISTED = 0.5  # cost of a frame in which a hinge's axis is on the far side of its parent's
+BENT_BACK = 1.0  # cost of a frame in which a limb is bent against its hinge, per radian
+TWISTED = 0.5  # cost, per radian, of one in which its axis is on the far side of its parent's
 IMPOSSIBLE = 1e3  # cost of a frame in which it is farther off than it can be
 
 
@@ -84,8 +84,8 @@ def choose_sides(direction, normal, bend, there, seen, twist, most, sign):
 
     The cheapest sequence of signs over the take (dynamic programming over two states). An axis
     that flips costs, less so the longer the limb was straight before, and so does a limb that is
-    bent backwards. `normal` (frame, 3) is the axis about which the limb bends positively, `bend`
-    (frame,) the sine of the angle.
+    bent backwards, the more the farther. `normal` (frame, 3) is the axis about which the limb bends
+    positively, `bend` (frame,) the angle, radians.
 
     With `most` > 0 the parent tells the side instead: `twist` (frame,) is by how much the axis is
     turned about the limb from the middle of its range if it is `normal`, half a turn more if it

@@ -77,6 +77,7 @@ class Fitting:
         self.names = tuple(take.source for take in takes)
         self.name = name or "+".join(self.names)
         bones = as_skeleton(skeleton if skeleton is not None else settings.skeleton.preset)
+        self._static = static
         # each on its own clock: interpolation would smear a jump over its neighbours
         self.sources = [Source(take, bones, markerset, subject, static, settings) for take in takes]
         self.time_s = takes[0].time_s
@@ -154,7 +155,9 @@ class Fitting:
         )
         lengths = self.calibration.bone_lengths.length_m
         turned = Turned(self.skeleton, lengths, self.settings, self.n_frames)
-        provenance = provenance_of([source.take for source in self.sources], self.settings)
+        provenance = provenance_of(
+            [source.take for source in self.sources], self.settings, self._static
+        )
         provenance |= {"given": self._given_text}
         is_seen = np.zeros(self.skeleton.n_joints, np.bool_)
         n_contradictory = 0

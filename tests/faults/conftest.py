@@ -40,11 +40,11 @@ def run_take(job, **options):
         os._exit(7)
     elif what == "memory":
         import numpy
-        module._fit, fit = lambda *_: numpy.ones(2**56), module._fit
+        module.write_take, write = lambda *_, **__: numpy.ones(2**56), module.write_take
         try:
             return real(job, **options)
         finally:
-            module._fit = fit
+            module.write_take = write
     elif what == "deaf":
         os.close(1), [os.close(n) for n in range(3, 64) if _is_open(n)]
         time.sleep(600)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copy
 
 import numpy as np
 import pytest
 
 import fitpipe as fp
+from fitpipe.batch.verify import verify
 from fitpipe.mapping import map_take
 from fitpipe.records import JointStatus, Skeleton
 from fitpipe.simulate import walk
@@ -100,4 +102,19 @@ def test_a_static_trial_gives_a_walk_its_knees_and_ankles() -> None:
         bone = still.position_m[:, still.index(b)] - still.position_m[:, still.index(a)]
         length = np.median(np.linalg.norm(bone, axis=1))
         assert lengths[f"{a}-{b}"] == pytest.approx(length, abs=0.02)
-    assert len(fit.provenance["inputs"]) == 2
+    assert without.provenance["static"] is None
+
+
+def test_a_fit_with_a_static_trial_is_verified_with_it(tmp_path: Path) -> None:
+    for name in ("gait10dof_subject01_walk.trc", "subject01_static.trc"):
+        copy(recording(f"opensim_core/{name}"), tmp_path)
+    still = tmp_path / "subject01_static.trc"
+    walk_take = fp.read_take(tmp_path / "gait10dof_subject01_walk.trc")
+    fit = fp.fit(walk_take, markerset="gait2354", static=fp.read_take(still))
+    fit.save(tmp_path / "walk.h5")
+    assert verify(tmp_path / "walk.h5").verdict == "bit-equal"
+    still.write_bytes(still.read_bytes() + b"\n")
+    found = verify(tmp_path / "walk.h5")
+    assert found.verdict == "bit-equal"
+    told = f"takes.static: the file it names was {fit.provenance['static']['sha256']}, is "
+    assert [line.startswith(told) for line in found.changed] == [True]

@@ -148,8 +148,8 @@ def test_a_carried_twist_leads_evenly_to_the_next_measured_one():
     ("upper", "lower"), [("ElbowLeft", "WristLeft"), ("KneeLeft", "AnkleLeft")]
 )
 def test_the_axis_does_not_flip_when_a_limb_bends_past_straight(upper, lower):
-    flexion = 30 * np.sin(np.linspace(0, 4 * np.pi, 200)) + 5
-    turns = np.tile([30, 10, 15.0], (200, 1))
+    flexion = 30 * np.sin(np.linspace(0, 4 * np.pi, 60)) + 5
+    turns = np.tile([30, 10, 15.0], (60, 1))
     angles = measured(posed({upper: turns, lower: np.outer(flexion, [1, 0, 0])}))
     np.testing.assert_allclose(degrees(angles, lower)[:, 0], flexion, atol=1e-6)
     np.testing.assert_allclose(degrees(angles, upper), turns, atol=1e-6)
@@ -160,6 +160,16 @@ def test_one_frame_bent_backwards_is_negative_flexion():
     flexion[10] = -50
     angles = measured(posed({"WristRight": np.outer(flexion, [1, 0, 0])}))
     np.testing.assert_allclose(degrees(angles, "WristRight")[:, 0], flexion, atol=1e-9)
+
+
+def test_an_elbow_is_not_bent_backwards_for_long():
+    # an arm that was straight for a while and then bends shows its true side, whatever was carried
+    flexion = np.concatenate([np.full(30, 60.0), np.zeros(20), np.full(30, 100.0)])
+    turns = np.zeros((80, 3))
+    turns[50:, 2] = 100.0  # turned about itself unseen, by more than a quarter turn
+    angles = measured(posed({"ElbowLeft": turns, "WristLeft": np.outer(flexion, [1, 0, 0])}))
+    np.testing.assert_allclose(degrees(angles, "WristLeft")[:, 0], flexion, atol=1e-9)
+    np.testing.assert_allclose(degrees(angles, "ElbowLeft")[50:, 2], 100, atol=1e-9)
 
 
 def test_a_knee_is_bent_backwards_even_if_no_frame_says_otherwise():
