@@ -133,8 +133,9 @@ class _Child:
             )
         if code != 0:
             said = self._said.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
+            failed = "failed" if code == 1 else "crashed"  # 1: as an error in Python
             raise InputError(
-                f"is a damaged HDF5 file: the HDF5 library crashed on it (exit code {code}: "
+                f"is a damaged HDF5 file: the HDF5 library {failed} on it (exit code {code}: "
                 f"{said[0][:160]})",
                 path=self._path,
                 hint="copy the file again",

@@ -80,10 +80,13 @@ def copy_rows(
         values["is_rated"] = len(datasets) > 1
         packed = _packed(values)
         out.write(b"rows:" + len(packed).to_bytes(8, "little") + packed)
-        for begin in range(0, file[name].shape[0], BLOCK):
-            parts = [np.asarray(d[begin : begin + BLOCK], "<f8") for d in datasets]
-            rows = [part.reshape(len(part), -1) for part in parts]
-            out.write(np.concatenate(rows, axis=1).tobytes())
+        try:
+            for begin in range(0, file[name].shape[0], BLOCK):
+                parts = [np.asarray(d[begin : begin + BLOCK], "<f8") for d in datasets]
+                rows = [part.reshape(len(part), -1) for part in parts]
+                out.write(np.concatenate(rows, axis=1).tobytes())
+        except _DAMAGE as error:
+            sys.exit(str(error))  # among the rows it would be taken for numbers
     return True
 
 

@@ -56,7 +56,6 @@ def knee_bent_backwards(n_frames=9, at=4, flexion_deg=-60.0):
     return target, at, lengths
 
 
-@pytest.mark.xfail(reason="may end a degree inside the limit instead of at it", strict=False)
 def test_a_knee_bent_backwards_by_an_outlier_comes_out_at_its_limit():
     target, at, lengths = knee_bent_backwards()
     start = fitted(target, lengths=lengths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import re
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -64,8 +65,13 @@ def assert_read_alike(path, **options):
             confidence = np.concatenate([part.confidence for part in parts])
             np.testing.assert_array_equal(confidence, one.confidence)
         told = [*long.repairs, *added_up([part.repairs for part in parts])]
-        assert sorted(map(str, told)) == sorted(map(str, one.repairs))
+        assert sorted(map(as_told, told)) == sorted(map(as_told, one.repairs))
     return opened
+
+
+def as_told(finding):
+    """A finding as text, but for the size of the body, which a long take samples."""
+    return re.sub(r"is \d+\.\d\d m from", "is so many m from", str(finding))
 
 
 def write_h5(path, position, **arrays):
