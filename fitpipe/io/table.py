@@ -82,16 +82,13 @@ def _all_numbers(
 
     if separator == " ":
         lines, separator = ["\t".join(line.split()) for line in lines], "\t"
-    fields = [line.count(separator) + 1 for line in lines]
-    if max(fields) > n_columns:
-        return None
-    if min(fields) < n_columns:
-        # rows that end early end in missing cells
-        rows = zip(lines, fields, strict=True)
-        lines = [line + separator * (n_columns - n) for line, n in rows]
     text = "\n".join(lines)
     if '"' in text or "\r" in text:
         return None
+    if text.count(separator) < len(lines) * (n_columns - 1):
+        # rows that end early end in missing cells
+        missing = ((line, n_columns - 1 - line.count(separator)) for line in lines)
+        text = "\n".join([line + separator * n for line, n in missing])
     content = text.encode()
     names = [str(i) for i in range(n_columns)]
     wanted = list(dict.fromkeys(str(i) for i in use))

@@ -48,18 +48,14 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
     lines = head.text_lines()
     findings: list[Finding] = []
     header = _header(head, lines, findings)
-    rows = _rows(lines, header, findings)
+    rows, width = _rows(lines, header, findings)
     if not header.names:
         raise InputError(
             f"no 3D points: the file names no markers and holds {len(rows)} rows", path=head.path
         )
     if not rows:
         raise InputError("no frames: the header is not followed by any row", path=head.path)
-    table, odd = read_numbers(
-        rows,
-        n_columns=max(_width(row) for row in rows),
-        first_row=header.data_line + 1,
-    )
+    table, odd = read_numbers(rows, n_columns=width, first_row=header.data_line + 1)
     findings += odd
     coordinates = _coordinates(head, table, header, findings)
     _compare_counts(header, len(table), findings)
@@ -142,22 +138,14 @@ def _is_row(line: str) -> bool:
     return True
 
 
-def _rows(lines: list[str], header: _Header, findings: list[Finding]) -> list[str]:
-    """The lines of data, without a last one that was cut."""
+def _rows(lines: list[str], header: _Header, findings: list[Finding]) -> tuple[list[str], int]:
+    """The lines of data, without a last one that was cut, and the fields of the longest."""
     rows = [row for row in lines[header.data_line :] if row and not row.isspace()]
-    if len(rows) > 1 and _is_cut(rows):
+    widths = [row.count("\t") + 1 for row in rows]
+    if len(rows) > 1 and widths[-1] < min(widths[:-1]):  # ends before all others do
         findings.append(Finding("the last row is cut", "dropped"))
         rows = rows[:-1]
-    return rows
-
-
-def _is_cut(rows: list[str]) -> bool:
-    """Whether the last row ends before all others do."""
-    return _width(rows[-1]) < min(_width(row) for row in rows[:-1])
-
-
-def _width(row: str) -> int:
-    return row.count("\t") + 1
+    return rows, max(widths, default=0)
 
 
 def _coordinates(
