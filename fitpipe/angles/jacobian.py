@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.transform import Rotation
 
 from fitpipe.angles.chain import Chain
 from fitpipe.arrays import FloatArray
@@ -64,6 +63,8 @@ def numerical_jacobian(
     -------
     ndarray, shape (..., rows, dof)
     """
+    from scipy.spatial.transform import Rotation  # slow to import, and few need it
+
     q = chain.check_q(q)
     flat = q.reshape(-1, chain.dof)
     places = [chain.parts.joint_link.index(link) for link in chain.parts.links.tip_joint]

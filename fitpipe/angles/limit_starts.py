@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from fitpipe.angles.definition import Definition
+from fitpipe.angles.euler import turn
 from fitpipe.angles.limits import judged, nearest_to_limits
 from fitpipe.arrays import BoolArray, FloatArray, IntArray
 from fitpipe.kernels import limited_pose as pose
@@ -83,7 +83,7 @@ class Starts:
         placed = ~np.isnan(self.position_m[i, :, 0])
         state: pose.State = pose.new_state(n_segments, len(body.anchor), len(placed))
         there = ~np.isnan(self.wxyz[i, :, 0])
-        turns = Rotation.from_quat(self.wxyz[i, there], scalar_first=True).as_matrix()
+        turns = _matrices(self.wxyz[i, there])
         state.local[there] = np.swapaxes(self.up[i, there], -1, -2) @ turns
         state.angle[:] = self.euler[i]
         state.anchor[:] = np.nan_to_num(self.anchor_m[i])
@@ -177,14 +177,13 @@ class Starts:
         if size > _FLAT:
             normal *= (1.0 if normal @ carried >= 0 else -1.0) / size
             side = float(np.arctan2(direction @ np.cross(carried, normal), carried @ normal))
-            turn = Rotation.from_rotvec(side * direction).as_matrix()
-            state.local[s] = turn @ state.local[s]
+            state.local[s] = turn(direction, np.float64(side)) @ state.local[s]
         else:
             side = 0.0
         along = state.local[s].T @ bends
         flexion = np.arctan2(axis @ np.cross(body.rest[t], along), body.rest[t] @ along)
         state.angle[t] = [flexion, 0.0, 0.0]
-        state.local[t] = Rotation.from_rotvec(flexion * axis).as_matrix()
+        state.local[t] = turn(axis, flexion)
         if kind[s] == pose.TWIST:
             state.angle[s, 2] = side
             low[s, 2], high[s, 2] = -_SIDE_RAD, _SIDE_RAD
@@ -214,6 +213,12 @@ def _parent_frames(angles: SkeletonAngles, frames: IntArray) -> FloatArray:
         known = np.flatnonzero(~np.isnan(angles.world_wxyz[:, up, 0]))
         if known.size:
             at = known[np.maximum(np.searchsorted(known, frames, side="right") - 1, 0)]
-            wxyz = angles.world_wxyz[at, up]
-            ups[:, s] = Rotation.from_quat(wxyz, scalar_first=True).as_matrix()
+            ups[:, s] = _matrices(angles.world_wxyz[at, up])
     return ups
+
+
+def _matrices(wxyz: FloatArray) -> FloatArray:
+    """Rotations (..., 3, 3) of unit quaternions (..., 4)."""
+    from scipy.spatial.transform import Rotation  # slow to import, and few need it
+
+    return np.asarray(Rotation.from_quat(wxyz, scalar_first=True).as_matrix())

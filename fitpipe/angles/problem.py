@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.transform import Rotation
 
 from fitpipe.angles.chain import Chain
 from fitpipe.angles.result import CODES, IkResult
@@ -116,6 +115,8 @@ def _points(chain: Chain, target: npt.ArrayLike) -> tuple[FloatArray, int]:
 
 
 def _rotations(wxyz: npt.ArrayLike, n: int, n_tips: int) -> FloatArray:
+    from scipy.spatial.transform import Rotation  # slow to import, and few need it
+
     array = np.asarray(wxyz, dtype=float)
     try:
         array = np.broadcast_to(

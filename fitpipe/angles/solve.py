@@ -13,7 +13,6 @@ from fitpipe.angles.chain import Chain
 from fitpipe.angles.problem import Problem, pose_problem
 from fitpipe.angles.result import IkResult
 from fitpipe.angles.settings import Settings
-from fitpipe.angles.two_bone_chain import solve_two_bone
 from fitpipe.arrays import FloatArray
 from fitpipe.errors import SolveError, suggest
 from fitpipe.kernels.ik_descent import Rules
@@ -110,6 +109,8 @@ for several
             f"solver {solver!r} cannot follow an orientation", hint="try: pinv, dls or newton"
         )
     if solver == "two_bone":
+        from fitpipe.angles.two_bone_chain import solve_two_bone  # slow to import: scipy
+
         return solve_two_bone(problem, pole_m, tolerance_m, follow=follow)
     settings = ITERATIVE[solver]
     rules = Rules(

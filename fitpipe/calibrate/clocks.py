@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
+from numpy.fft import irfft, rfft
 
 from fitpipe.arrays import BoolArray, FloatArray
 from fitpipe.calibrate.signals import Signals, shape_signals
@@ -189,7 +189,7 @@ def _search(
     rows_a, rows_b = (s.value[::skip] for s in (a, b))
     known_a, known_b = (a.is_known & segment[:, None])[::skip], b.is_known[::skip]
     n_a, n_b = len(rows_a), len(rows_b)
-    size = next_fast_len(n_a + n_b, real=True)
+    size = 1 << (n_a + n_b).bit_length()
     lag = np.arange(-(n_a - 1), n_b)
     gain, common = np.zeros(len(lag)), np.zeros(len(lag))
     n_signals = rows_a.shape[1]

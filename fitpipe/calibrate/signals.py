@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import pandas as pd
-from scipy.ndimage import gaussian_filter1d
 
 from fitpipe.arrays import BoolArray, FloatArray, IntArray
 from fitpipe.calibrate.timing import onto_clock, tick_s
@@ -17,7 +15,9 @@ _WIDTH_S: Final = 0.025  # smoothing keeps human movement: -3 dB at 5.3 Hz
 _MAX_PAIRS: Final = 40
 _PAIRS_PER_JOINT: Final = 4  # so that one busy hand does not fill the list
 _MAX_SPEEDS: Final = 30
-_MEDIAN_FRAMES: Final = 5
+_MEDIAN_HALF: Final = 2  # frames of the running median on either side
+_TAPS: Final = np.exp(-0.5 * (np.arange(-8, 9) / 2) ** 2)
+_GAUSSIAN: Final = _TAPS / _TAPS.sum()  # two steps wide, cut at four times that
 _SPIKE_CUT: Final = 6.0  # times the median distance from the running median
 _LEAST_DEVIATION_M: Final = 0.002
 _LEAST_KNOWN: Final = 3
@@ -112,24 +112,43 @@ def _smoothed(take: Take, step_s: float, max_gap_s: float) -> FloatArray:
     weight = seen if even.confidence is None else np.where(seen, even.confidence, 0.0)
     weight = weight.astype(np.float64)
     # normalised convolution: Knutsson and Westin (1993), doi:10.1109/CVPR.1993.341081
-    total = gaussian_filter1d(weight, 2.0, axis=0, mode="constant")
+    total = _convolved(weight)
     filled = np.where(seen[..., None], even.position_m, 0.0) * weight[..., None]
-    summed = gaussian_filter1d(filled, 2.0, axis=0, mode="constant")
+    summed = _convolved(filled)
     usable = seen & (total > 1e-3)
     smooth = summed / np.where(usable, total, 1.0)[..., None]
     return np.where(usable[..., None], smooth, np.nan)
 
 
+def _convolved(rows: FloatArray) -> FloatArray:
+    """Rows (time, ...) smoothed by a Gaussian two steps wide; beyond the ends they are zero."""
+    columns = rows.reshape(len(rows), -1)
+    out = np.empty_like(columns)
+    cut = _GAUSSIAN.size // 2
+    for i in range(columns.shape[1]):
+        out[:, i] = np.convolve(columns[:, i], _GAUSSIAN)[cut:-cut]
+    return out.reshape(rows.shape)
+
+
 def _without_spikes(take: Take) -> Take:
     """The take without samples far from the running median of their neighbours."""
-    table = pd.DataFrame(take.position_m.reshape(take.n_frames, -1))
-    middle = table.rolling(_MEDIAN_FRAMES, center=True, min_periods=1).median().to_numpy()
-    off = np.linalg.norm(take.position_m - middle.reshape(take.position_m.shape), axis=2)
     kept = take.is_observed.copy()
     for p in np.flatnonzero(kept.any(axis=0)):
-        typical = max(float(np.median(off[kept[:, p], p])), _LEAST_DEVIATION_M)
-        kept[kept[:, p], p] = off[kept[:, p], p] <= _SPIKE_CUT * typical
+        position, seen = take.position_m[:, p], take.is_observed[:, p]
+        off = np.linalg.norm(position - _running_median(position), axis=1)[seen]
+        typical = max(float(np.median(off)), _LEAST_DEVIATION_M)
+        kept[seen, p] = off <= _SPIKE_CUT * typical
     return replace(take, position_m=np.where(kept[..., None], take.position_m, np.nan))
+
+
+def _running_median(rows: FloatArray) -> FloatArray:
+    """Median of those rows (time, xyz) around each one that are not NaN."""
+    padded = np.pad(rows, ((_MEDIAN_HALF, _MEDIAN_HALF), (0, 0)), constant_values=np.nan)
+    n = len(rows)
+    around = np.sort([padded[k : k + n] for k in range(2 * _MEDIAN_HALF + 1)], axis=0)
+    known = np.count_nonzero(~np.isnan(around), axis=0)  # NaN comes last
+    pick = np.stack([(known - 1) // 2, known // 2])
+    return np.asarray(np.take_along_axis(around, pick, axis=0).mean(axis=0))
 
 
 def _speed(cloud: FloatArray, step_s: float) -> FloatArray:

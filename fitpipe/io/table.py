@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -110,11 +111,25 @@ def _all_numbers(
         )
     except (pa.ArrowException, OverflowError):
         return None
-    columns = {name: column.to_numpy() for name, column in zip(wanted, table.columns, strict=True)}
+    columns = {name: _floats(table.column(name)) for name in wanted}
     out = np.empty((table.num_rows, len(use)))
     for k, i in enumerate(use):
         out[:, k] = columns[str(i)]
     return out
+
+
+def _floats(column: Any) -> FloatArray:
+    """A column of Arrow's doubles, (row,), NaN where null. Arrow's own way imports pandas."""
+    parts = []
+    for chunk in column.chunks:
+        validity, values = chunk.buffers()
+        rows = slice(chunk.offset, chunk.offset + len(chunk))
+        part = np.frombuffer(values, np.float64)[rows]
+        if chunk.null_count:
+            is_there = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")[rows]
+            part = np.where(is_there, part, np.nan)
+        parts.append(part)
+    return np.concatenate(parts)
 
 
 def _some_numbers(
