@@ -98,6 +98,7 @@ class Clock:
 def child(arguments: list[str]) -> None:
     """`fitpipe fit` with clocks in it; prints their readings as the last line."""
     from fitpipe import cli, io, output
+    from fitpipe.angles import AnglesOfFit
     from fitpipe.config import FitConfig
     from fitpipe.output import column
     from fitpipe.pipeline import load_kernels
@@ -105,7 +106,8 @@ def child(arguments: list[str]) -> None:
 
     load_kernels(FitConfig())
     loading = time.process_time()
-    reading, writing = Clock(), Clock()
+    reading, writing, angles = Clock(), Clock(), Clock()
+    AnglesOfFit.of_block = angles.wrap(AnglesOfFit.of_block)
     io.open_takes = reading.wrap(io.open_takes)
     LongTake.frames = reading.wrap(LongTake.frames)
     Take.frames = reading.wrap(Take.frames)
@@ -131,7 +133,8 @@ def child(arguments: list[str]) -> None:
                 "total_s": total,
                 "total_cpu_s": processor + parsing,
                 "reading_cpu_s": reading.seconds + parsing,
-                "fit_cpu_s": processor - reading.seconds - writing.seconds,
+                "fit_cpu_s": processor - reading.seconds - writing.seconds - angles.seconds,
+                "angles_cpu_s": angles.seconds,
                 "writing_cpu_s": writing.seconds,
                 "peak_mb": own.ru_maxrss / 1024,
             }
@@ -190,7 +193,7 @@ def main() -> None:
         f"{args.frames:,} frames, {args.sources} source(s) in {args.format}, "
         f"temporal = {args.temporal}\n{result['said']}"
     )
-    for what in ("reading", "fit", "writing"):
+    for what in ("reading", "fit", "angles", "writing"):
         share = result[f"{what}_cpu_s"] / result["total_cpu_s"]
         print(f"{what:>8}: {result[f'{what}_cpu_s']:7.1f} s of processor time, {share:.0%}")
     print(
