@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from fitpipe.errors import MappingError, suggest
 from fitpipe.mapping.markerset import MarkerSet
 from fitpipe.mapping.sides import sided
 
+_NAMES = 1 << 14
 _UNLABELLED = "*"  # Vicon names trajectories without a marker *1, *2, ...
 
 
+@lru_cache(_NAMES)  # every take of a batch asks about the same names
 def loose(name: str) -> str:
     """The letters and digits of a name in one case: what is left when spelling is ignored."""
     return "".join(c for c in name.casefold() if c.isalnum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from fitpipe.config.presets import list_presets
 from fitpipe.mapping.joint_centres import available
@@ -72,13 +72,19 @@ def propose_markersets(labels: Sequence[str], skeleton: str = "kinect20") -> lis
         Ordered by share of joints mapped, then fewest labels lacking, then most labels used.
         Presets that would map no joint are left out.
     """
+    return list(_proposals(tuple(labels), skeleton))
+
+
+@lru_cache(256)  # takes of a batch mostly have the same labels
+def _proposals(labels: tuple[str, ...], skeleton: str) -> tuple[Proposal, ...]:
     if not labels:
-        return []
+        return ()
     made = (_proposal(labels, markerset) for markerset in _presets(skeleton))
-    return sorted(
+    ranked = sorted(
         (proposal for proposal in made if proposal.n_mapped),
         key=lambda p: (-p.share, len(p.missing), -p.n_labels, p.markerset),
     )
+    return tuple(ranked)
 
 
 def _proposal(labels: Sequence[str], markerset: MarkerSet) -> Proposal:

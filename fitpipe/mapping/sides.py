@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -12,6 +13,7 @@ _SIDES: Final = {
 }  # fmt: skip
 
 
+@lru_cache(1 << 14)  # every take of a batch asks about the same names
 def sided(name: str) -> tuple[str, str]:
     """Side (``"left"``, ``"right"`` or none) and the rest of a name, in lower case.
 
