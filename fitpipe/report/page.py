@@ -119,12 +119,18 @@ def _asset(name: str) -> str:
 
 
 def _provenance(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs as rows, versions as pairs, the config as text, anything else as pairs."""
-    known = {"config", "inputs", "versions"}
-    inputs = provenance.get("inputs", [])
+    """Inputs as rows, versions as pairs, the config as text, anything else that is said as pairs.
+
+    The identity says once more what these do, for programs.
+    """
+    known = {"config", "inputs", "static", "versions", "identity"}
+    inputs = list(provenance.get("inputs", []))
+    if isinstance(static := provenance.get("static"), Mapping):
+        inputs.append({"source": "static trial", **static})
+    other = {str(k): str(v) for k, v in provenance.items() if k not in known and v}
     return {
         "config": str(provenance.get("config", "")),
         "inputs": [row for row in inputs if isinstance(row, Mapping)],
         "versions": dict(provenance.get("versions", {})),
-        "other": {str(k): str(v) for k, v in provenance.items() if k not in known},
+        "other": other,
     }

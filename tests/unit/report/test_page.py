@@ -190,3 +190,20 @@ def test_a_peak_far_beyond_the_rest_is_cut_off_and_told():
 def test_limits_of_the_config_are_shown():
     text = report_page(planted(), ReportConfig(rms_m=(0.011, 0.022)))
     assert "good up to 11 mm, poor above 22 mm" in text
+
+
+def test_provenance_lists_files_and_what_is_said_and_nothing_that_is_not():
+    told = {
+        "config": "[solve]\n",
+        "inputs": [{"source": "a", "path": "a.csv"}],
+        "static": {"path": "still.trc", "sha256": "5a5a"},
+        "command": "fitpipe fit a.csv",
+        "seed": None,
+        "given": {},
+        "identity": {"take": "never shown"},
+    }
+    text = Page(report_page(dataclasses.replace(planted(), provenance=told))).text
+    for shown in ("a.csv", "static trial", "still.trc", "5a5a", "fitpipe fit a.csv"):
+        assert shown in text
+    for hidden in ("seed", "given", "never shown", "None"):
+        assert hidden not in text.partition("Provenance\n")[2]
