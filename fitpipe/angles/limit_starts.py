@@ -177,7 +177,7 @@ class Starts:
         if size > _FLAT:
             normal *= (1.0 if normal @ carried >= 0 else -1.0) / size
             side = float(np.arctan2(direction @ np.cross(carried, normal), carried @ normal))
-            state.local[s] = turn(direction, np.float64(side)) @ state.local[s]
+            state.local[s] = turn(direction, np.asarray(side)) @ state.local[s]
         else:
             side = 0.0
         along = state.local[s].T @ bends

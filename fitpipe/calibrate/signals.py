@@ -109,8 +109,8 @@ def _smoothed(take: Take, step_s: float, max_gap_s: float) -> FloatArray:
     instants = take.time_s[0] + step_s * np.arange(int(take.duration_s / step_s) + 1)
     even = onto_clock(_without_spikes(take), instants, max_gap_s=max_gap_s)
     seen = even.is_observed
-    weight = seen if even.confidence is None else np.where(seen, even.confidence, 0.0)
-    weight = weight.astype(np.float64)
+    given = seen if even.confidence is None else np.where(seen, even.confidence, 0.0)
+    weight = np.asarray(given, dtype=np.float64)
     # normalised convolution: Knutsson and Westin (1993), doi:10.1109/CVPR.1993.341081
     total = _convolved(weight)
     filled = np.where(seen[..., None], even.position_m, 0.0) * weight[..., None]

@@ -83,7 +83,7 @@ def to_take(
     with np.errstate(invalid="ignore"):  # damaged bytes may be signalling NaNs
         position *= metres_per(unit)
     zero = still_zero(zero, position)
-    findings += zero_findings(zero, zero.all(axis=0), labels)
+    findings += zero_findings(zero, np.asarray(zero.all(axis=0)), labels)
     check_size(labels, position, unit, findings)
     if len(rows) < len(position):
         position = position[rows]

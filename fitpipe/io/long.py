@@ -106,7 +106,8 @@ def _long_take(
     starts = np.unique(np.linspace(0, last, _N_STRETCHES).round().astype(np.int64)).tolist()
     sampled = np.concatenate([rows.position(i, i + _STRETCH) for i in starts])
     # what is odd about single samples is told when they are read
-    always_zero = drop_codes(sampled, list(raw.labels), [], keep_zeros=keep_zeros).all(axis=0)
+    zero = drop_codes(sampled, list(raw.labels), [], keep_zeros=keep_zeros)
+    always_zero = np.asarray(zero.all(axis=0))
     sampled[~np.isfinite(sampled).all(axis=-1)] = np.nan
     sample = replace(raw, position=sampled, time_s=None, frame=None, rate_hz=1.0, confidence=None)
     told = to_take(
