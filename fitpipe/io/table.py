@@ -165,9 +165,12 @@ def _some_numbers(
     try:
         frame = pd.read_csv(text, dtype=np.float64, **options)  # type: ignore[call-overload]
         return np.asarray(frame[use].to_numpy(dtype=np.float64)), []
+    except pd.errors.ParserError:  # quote marks that are no pairs after all
+        options["quoting"] = csv.QUOTE_NONE
     except ValueError:
-        text.seek(0)
-        frame = pd.read_csv(text, dtype=str, **options)  # type: ignore[call-overload]
+        pass
+    text.seek(0)
+    frame = pd.read_csv(text, dtype=str, **options)  # type: ignore[call-overload]
     if decimal != ".":
         frame = frame.map(
             lambda cell: cell.replace(decimal, ".") if isinstance(cell, str) else cell

@@ -253,17 +253,24 @@ class _PerFrame:
 
 def load_kernels(config: FitConfig) -> None:
     """Have every kernel a fit needs compiled, or loaded from Numba's cache, on a tiny take."""
-    frame, joint = np.arange(12.0), np.arange(3.0)
-    bend = np.sin(frame[:, None] + 2 * joint)
-    position = np.stack([0.3 * joint + 0 * bend, 0.1 * bend, 0.1 * np.cos(3 * bend)], axis=-1)
-    chain = Skeleton("chain", ("a", "b", "c"), (-1, 0, 1))
-    takes = [Take(source, chain.joints, position, frame / 30) for source in "ab"]
+    body = Skeleton.preset("kinect20")
+    frame, joint = np.arange(24.0), np.arange(float(body.n_joints))
+    bend = 0.3 * np.sin(frame[:, None] / 3 + 2 * joint)
+    position = 0.3 * np.stack([np.cos(bend), np.sin(bend), 0.1 * np.sin(joint + bend)], axis=-1)
+    for child, parent in enumerate(body.parents):
+        position[:, child] += position[:, parent] if parent >= 0 else 0.0
+    position[5:12, body.joint_index("KneeLeft")] = np.nan  # a start is put in its place
+    late = (0.0, 0.3)  # one clock is put onto the other
+    takes = [
+        Take(source, body.joints, position, (frame + s) / 30)
+        for source, s in zip("ab", late, strict=True)
+    ]
     # what the config gives (lengths, transforms, offsets, angles) belongs to other takes
     own = {
         "calibrate": CalibrateConfig(time_offset="none"),
         "angles": AnglesConfig(compute=config.angles.compute or config.angles.limits),
     }
-    fit(takes, skeleton=chain, config=config.model_copy(update=own))
+    fit(takes, skeleton=body, config=config.model_copy(update=own))
     if config.angles.limits:
         load_limit_kernels()
 

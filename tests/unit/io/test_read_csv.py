@@ -281,6 +281,16 @@ def test_a_qtm_export_is_millimetres_with_zeros_for_missing(
     assert np.nanmax(np.abs(take.position_m - walk_m)) < 5.1e-7
 
 
+def test_two_stray_quotes_in_a_row_are_no_field(tmp_path: Path, walk_m: np.ndarray) -> None:
+    lines = wide_csv(walk_m).rstrip().split("\n")
+    cells = lines[6].split(",")
+    cells[4], cells[8] = f'{cells[4]}"9', f'"{cells[8]}'
+    lines[6] = ",".join(cells)
+    take = read_take(write(tmp_path / "walk.csv", "\n".join(lines)))
+    assert np.array_equal(np.argwhere(~take.is_observed), [[5, 1], [5, 2]])
+    assert "2 cells are not numbers" in " | ".join(map(str, take.repairs))
+
+
 def test_short_rows_stray_quotes_and_wild_numbers_are_gaps(
     tmp_path: Path, walk_m: np.ndarray
 ) -> None:
