@@ -41,7 +41,7 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
             place=f"line {at + 1}",
         )
     table, findings = read_numbers([row.rstrip("\t") for row in rows], n_columns=width)
-    rate = keys.get("FREQUENCY", [""])[0]
+    rate = next(iter(keys.get("FREQUENCY", ())), "")
     return [
         RawTake(
             labels=names,

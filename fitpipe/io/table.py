@@ -158,6 +158,7 @@ def _some_numbers(
         if any(line.count('"') % 2 for line in lines)
         else csv.QUOTE_MINIMAL,
         "engine": "c",
+        "float_precision": "round_trip",  # as Arrow reads them
     }
     # pandas takes the width from the first row
     short = 0 if separator == " " else n_columns - 1 - lines[0].count(separator)

@@ -281,6 +281,14 @@ def test_a_qtm_export_is_millimetres_with_zeros_for_missing(
     assert np.nanmax(np.abs(take.position_m - walk_m)) < 5.1e-7
 
 
+def test_a_qtm_export_whose_rate_was_cut_asks_for_it(tmp_path: Path) -> None:
+    lines = ["NO_OF_FRAMES\t2", "FREQUENCY", "MARKER_NAMES\tA\tB", *["1\t2\t3\t4\t5\t6"] * 2]
+    path = write(tmp_path / "walk.tsv", "\n".join(lines))
+    with pytest.raises(InputError, match="rate"):
+        read_take(path)
+    assert read_take(path, rate_hz=50).rate_hz == pytest.approx(50)
+
+
 def test_two_stray_quotes_in_a_row_are_no_field(tmp_path: Path, walk_m: np.ndarray) -> None:
     lines = wide_csv(walk_m).rstrip().split("\n")
     cells = lines[6].split(",")

@@ -144,7 +144,7 @@ def test_one_frame_gets_a_rate(fit, tmp_path):
 
 def test_csv_and_parquet_keep_both_statuses_and_every_source_s_residual(fit, tmp_path):
     tables = {
-        "csv": pd.read_csv(exported(fit, tmp_path, "walk.csv")[0]),
+        "csv": pd.read_csv(exported(fit, tmp_path, "walk.csv")[0], float_precision="round_trip"),
         "parquet": pd.read_parquet(exported(fit, tmp_path, "walk.parquet")[0]),
     }
     for kind, table in tables.items():

@@ -168,7 +168,7 @@ def storage(path):
     """Header lines and table of a storage file."""
     lines = path.read_text(encoding="utf-8").splitlines()
     end = lines.index("endheader")
-    return lines[:end], pd.read_csv(path, sep="\t", skiprows=end + 1)
+    return lines[:end], pd.read_csv(path, sep="\t", skiprows=end + 1, float_precision="round_trip")
 
 
 def test_mot_and_sto_hold_the_angles_by_name(walk_fit, tmp_path):
