@@ -99,7 +99,8 @@ def up_from_motion(position: FloatArray) -> str:
     position : ndarray, shape (time, point, 3)
         NaN where missing; any unit.
     """
-    seen = position[~np.isnan(position[..., 0]).all(axis=1)]
+    whole = ~np.isnan(position).any(axis=-1)
+    seen = np.where(whole[..., None], position, np.nan)[whole.any(axis=1)]
     if len(seen) < 2:
         return ""
     middle = np.nanmedian(seen, axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -140,7 +141,7 @@ def _some_numbers(
     first_row: int,
     use: list[int],
 ) -> tuple[FloatArray, list[Finding]]:
-    """The cells by pandas' reader, as text where they are no numbers; and those that are none."""
+    """The cells by pandas' reader, as text; and those that are no numbers."""
     import pandas as pd
 
     options: dict[str, object] = {
@@ -149,7 +150,6 @@ def _some_numbers(
         "names": list(range(n_columns)),
         "index_col": False,
         "usecols": sorted(set(use)),
-        "decimal": decimal,
         "na_values": list(_MISSING_WORDS),
         "skipinitialspace": True,
         "skip_blank_lines": False,
@@ -158,25 +158,17 @@ def _some_numbers(
         if any(line.count('"') % 2 for line in lines)
         else csv.QUOTE_MINIMAL,
         "engine": "c",
-        "float_precision": "round_trip",  # as Arrow reads them
     }
     # pandas takes the width from the first row
     short = 0 if separator == " " else n_columns - 1 - lines[0].count(separator)
     text = io.StringIO("\n".join([lines[0] + separator * short, *lines[1:]]))
     try:
-        frame = pd.read_csv(text, dtype=np.float64, **options)  # type: ignore[call-overload]
-        return np.asarray(frame[use].to_numpy(dtype=np.float64)), []
+        frame = pd.read_csv(text, dtype=str, **options)  # type: ignore[call-overload]
     except pd.errors.ParserError:  # quote marks that are no pairs after all
+        text.seek(0)
         options["quoting"] = csv.QUOTE_NONE
-    except ValueError:
-        pass
-    text.seek(0)
-    frame = pd.read_csv(text, dtype=str, **options)  # type: ignore[call-overload]
-    if decimal != ".":
-        frame = frame.map(
-            lambda cell: cell.replace(decimal, ".") if isinstance(cell, str) else cell
-        )
-    numbers = frame.apply(pd.to_numeric, errors="coerce")
+        frame = pd.read_csv(text, dtype=str, **options)  # type: ignore[call-overload]
+    numbers = frame.map(lambda cell: _number(cell, decimal), na_action="ignore").astype(np.float64)
     odd = (numbers.isna() & frame.notna()).to_numpy()
     findings = []
     if odd.any():
@@ -187,6 +179,14 @@ def _some_numbers(
         )
         findings.append(Finding(f"{odd.sum()} cells are not numbers: {shown}", "taken as missing"))
     return np.asarray(numbers[use].to_numpy(dtype=np.float64)), findings
+
+
+def _number(cell: str, decimal: str) -> float:
+    """A cell as a number, to the last bit as Arrow reads it; NaN if it is none."""
+    try:
+        return math.nan if "_" in cell else float(cell.replace(decimal, "."))
+    except ValueError:
+        return math.nan
 
 
 def tracking_worth(states: Sequence[str], label: str, findings: list[Finding]) -> FloatArray:

@@ -100,4 +100,8 @@ def test_height_and_the_level_axis_of_a_simulated_walk() -> None:
     assert 1.0 < height < 1.8
     assert up_from_motion(motion.position_m) == "y"
     assert up_from_motion(motion.position_m[:1]) == ""
+    damaged = np.array(motion.position_m)
+    damaged[3, :, 1] = np.nan  # a frame without one whole sample
+    damaged[7, 2, 0] = np.nan
+    assert up_from_motion(damaged) == "y"
     assert np.isnan(body_height(LABELS[:2], person_m()[:, :2]))
