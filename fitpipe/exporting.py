@@ -9,7 +9,7 @@ from pathlib import Path
 from fitpipe.angles import skeleton_angles
 from fitpipe.errors import OutputError, suggest
 from fitpipe.io.axes import up_from_labels
-from fitpipe.output import load_fit, write_atomically
+from fitpipe.output import load_fit, refuse_same, write_atomically
 from fitpipe.output.export import FORMATS, Content, ExportFormat
 from fitpipe.records import Finding, Fit, SkeletonAngles
 from fitpipe.units import parse_axis, parse_length_unit, rotation_to_y_up
@@ -58,7 +58,7 @@ def export(
     file_format = find_format(path, to)
     unit = _unit(file_format, units)
     if isinstance(fit, str | Path):
-        _refuse_same(path, Path(fit), "the fit that is to be exported")
+        refuse_same(path, [Path(fit)], "the fit that is to be exported")
         fit = load_fit(fit)
     _refuse_inputs(path, fit)
     findings = [Finding(f"not kept in {file_format.name}", file_format.loses, "note")]
@@ -121,11 +121,6 @@ def _unit(file_format: ExportFormat, given: str | None) -> str:
             hint=f"it can be in {', '.join(file_format.units)}",
         )
     return unit
-
-
-def _refuse_same(path: Path, other: Path, what: str) -> None:
-    if path.exists() and other.exists() and path.samefile(other):
-        raise OutputError(f"is {what}", path=path, hint="choose another name")
 
 
 def _refuse_inputs(path: Path, fit: Fit) -> None:

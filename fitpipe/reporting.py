@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fitpipe.config import ReportConfig
 from fitpipe.errors import FitpipeError, OutputError
-from fitpipe.output import check_writable, load_fit, write_atomically
+from fitpipe.output import check_writable, load_fit, refuse_same, write_atomically
 from fitpipe.report import BatchRow, batch_page, fitted_row, report_page
 
 BATCH_PAGE = "report.html"
@@ -36,8 +36,7 @@ def report_take(path: Path, page: Path | None = None, *, limits: ReportConfig) -
         The fit cannot be read, or the page cannot be written.
     """
     page = page or path.with_suffix(".html")
-    if page.resolve() == path.resolve():
-        raise OutputError("is the fit itself, the page needs another name", path=page)
+    refuse_same(page, [path], "the fit itself")
     write_atomically(page, report_page(load_fit(path), limits).encode())
     return page
 

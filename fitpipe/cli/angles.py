@@ -31,13 +31,14 @@ def angles(
 
     from fitpipe.angles import define, log_of, measure, ranges
     from fitpipe.errors import ConfigError
-    from fitpipe.output import check_writable, load_fit, save_fit, write_atomically
+    from fitpipe.output import check_writable, load_fit, refuse_same, save_fit, write_atomically
     from fitpipe.provenance import with_angles
 
     if csv_file is not None:
         if len(files) > 1:
             raise ConfigError(f"--csv is for one fit, {len(files)} were given")
         check_writable(csv_file.parent)
+        refuse_same(csv_file, files, "the fit itself")
     # a path must lead to the file from wherever the fit is made again
     named = str(Path(preset).resolve()) if preset and preset.endswith(".toml") else preset or "auto"
     for path in files:

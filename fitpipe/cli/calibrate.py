@@ -47,11 +47,12 @@ def calibrate(
     from fitpipe.cli.settings import parse_settings
     from fitpipe.cli.sources import open_sources, read_static
     from fitpipe.config import FitConfig, make_config, with_settings
-    from fitpipe.output import check_writable, write_atomically
+    from fitpipe.output import check_writable, refuse_same, write_atomically
 
     wanted = parse_settings(settings) | ({"calibrate.symmetric": True} if symmetric else {})
     config = make_config(FitConfig, with_settings({}, wanted))
     check_writable(output.parent)
+    refuse_same(output, [*files, static], "one of the takes")
     options: dict[str, Any] = {"body": body, "units": units, "up": up, "rate_hz": rate_hz}
     takes = open_sources(files, most_frames=config.calibrate.sample_frames, **options)
     lengths, bones, findings = pipeline.measure_lengths(

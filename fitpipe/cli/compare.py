@@ -45,11 +45,12 @@ def compare(
 ) -> None:
     """Say how far a result is from a reference, joint by joint, and how steady both are."""
     from fitpipe.comparison import compare as measure
-    from fitpipe.output import check_writable, write_atomically
+    from fitpipe.output import check_writable, refuse_same, write_atomically
 
     for path in (json_file, csv_file):
         if path is not None:
             check_writable(path.parent)
+            refuse_same(path, [result, reference], "one of the files to be compared")
     found = measure(
         result,
         reference,

@@ -49,11 +49,13 @@ def fit(
     from fitpipe.cli.settings import parse_settings
     from fitpipe.cli.tables import mm
     from fitpipe.config import FitConfig, make_config, with_settings
-    from fitpipe.output import check_writable
+    from fitpipe.output import check_writable, refuse_other_files, refuse_same
 
     given = parse_settings(settings) | ({"skeleton.preset": skeleton} if skeleton else {})
     config = make_config(FitConfig, with_settings({}, given))
     check_writable(output.parent)
+    refuse_same(output, [*files, static], "one of the files to be fitted")
+    refuse_other_files(output)
     options: dict[str, Any] = {
         "body": body,
         "units": units,

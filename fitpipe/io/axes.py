@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from fitpipe.arrays import FloatArray
+from fitpipe.arrays import FloatArray, any_of_xyz
 from fitpipe.records import Take
 
 _HIGH = re.compile(
@@ -99,8 +99,8 @@ def up_from_motion(position: FloatArray) -> str:
     position : ndarray, shape (time, point, 3)
         NaN where missing; any unit.
     """
-    whole = ~np.isnan(position).any(axis=-1)
-    seen = np.where(whole[..., None], position, np.nan)[whole.any(axis=1)]
+    whole = ~any_of_xyz(np.isnan(position))
+    seen = np.where(whole[..., None], position, np.nan)[np.asarray(whole.any(axis=1))]
     if len(seen) < 2:
         return ""
     middle = np.nanmedian(seen, axis=1)

@@ -125,6 +125,12 @@ def sealed_sha256(path: Path) -> str | None:
     return found if claimed == found else None
 
 
+def is_sealed(file: BinaryIO) -> bool:
+    """Whether a file ends with a seal, right or wrong; its position is lost."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _SEAL_BYTES))
+    return file.read().startswith(_SEAL_MARK)
+
+
 def _sums(path: Path) -> tuple[str | None, str]:
     """The sum that a file's seal claims, None without a seal; and that of the bytes before it."""
     with path.open("rb") as file:

@@ -21,6 +21,7 @@ from fitpipe.output.atomic import PartFile, refused
 from fitpipe.output.checksum import VariableSum, seal, total_sum
 from fitpipe.output.column import Column, chunk_shape
 from fitpipe.output.entry import Variable, group_of
+from fitpipe.output.overwriting import refuse_other_files, refuse_recordings
 from fitpipe.output.schema import CONVENTIONS, GROUPS, OPTIONAL_GROUPS, SCHEMA, schema_variables
 from fitpipe.output.sink import Sink
 from fitpipe.records import Finding, Fit
@@ -55,8 +56,8 @@ def save_fit(fit: Fit, path: str | Path, *, compression: int = 4) -> Path:
     Raises
     ------
     OutputError
-        The file cannot be written (the old one stays as it was), or the fit holds what the
-        format cannot; lists every such fault at once.
+        The file cannot be written (the old one stays as it was), would take the place of
+        anything but a fit, or the fit holds what the format cannot; lists every such fault at once.
     """
     with FitWriter(path, fit.n_frames, compression=compression) as writer:
         writer.add(fit)
@@ -94,6 +95,7 @@ class FitWriter:
         self._path, self._n_frames, self._compression = Path(path), n_frames, compression
         self._more = dict(provenance or {})
         self._file: _PartOfFit | None = None
+        refuse_other_files(self._path)
 
     def __enter__(self) -> FitWriter:
         return self
@@ -109,6 +111,7 @@ class FitWriter:
         """
         if self._file is None:
             provenance = self._checked(block)
+            refuse_recordings(self._path, block.provenance)
             self._file = _PartOfFit(self._path, self._n_frames, self._compression, provenance)
         self._file.add(block)
 

@@ -233,3 +233,23 @@ def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path):
     result = fitpipe("fit", path, "-o", tmp_path / "x.h5")
     refused(result, r"take\x1b[31m.csv")
     assert "\x1b" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "a.csv", "-o", "a.csv"),
+        ("fit", "a.csv", "-o", "notes.txt"),
+        ("calibrate", "a.csv", "-o", "a.csv"),
+        ("compare", "a.csv", "a.csv", "--json", "a.csv"),
+        ("compare", "a.csv", "a.csv", "--csv", "a.csv"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_written_over_a_recording_or_a_file_of_others(folder, tmp_path, arguments):
+    (tmp_path / "a.csv").write_bytes((folder / "walk_a.csv").read_bytes())
+    (tmp_path / "notes.txt").write_text("mine")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    result = fitpipe(*arguments, cwd=tmp_path)
+    refused(result, "choose another name")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

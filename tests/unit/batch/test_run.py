@@ -108,7 +108,7 @@ def test_another_version_redoes_all(config, monkeypatch):
     assert states(config)[0].startswith("changed: fitpipe ")
 
 
-@pytest.mark.parametrize("damage", ["cut", "byte", "empty", "text", "data"])
+@pytest.mark.parametrize("damage", ["cut", "byte", "empty", "data"])
 def test_a_damaged_output_is_found_and_made_again(config, tmp_path, damage):
     run(config)
     path = tmp_path / "out" / "take001.h5"
@@ -119,8 +119,6 @@ def test_a_damaged_output_is_found_and_made_again(config, tmp_path, damage):
         path.write_bytes(image[:5000] + bytes([image[5000] ^ 1]) + image[5001:])
     elif damage == "empty":
         path.write_bytes(b"")
-    elif damage == "text":
-        path.write_text("not a fit")
     else:  # through HDF5, which takes the seal away
         with h5py.File(path, "r+") as file:
             file["position"][0, 0, 0] += 1.0
@@ -129,6 +127,16 @@ def test_a_damaged_output_is_found_and_made_again(config, tmp_path, damage):
     assert state[1].startswith("damaged: ")
     run(config)
     assert path.read_bytes() == image
+
+
+def test_a_file_that_is_no_fit_is_not_replaced(config, tmp_path):
+    path = tmp_path / "out" / "take001.h5"
+    path.parent.mkdir()
+    path.write_text("somebody's notes")
+    ended = run(config)
+    assert [ended[name].status for name in ended] == ["fitted", "failed", "fitted"]
+    assert "is there already and is no fit" in ended["take001"].error
+    assert path.read_text() == "somebody's notes"
 
 
 def test_an_output_that_another_tool_has_added_to_is_kept(config, tmp_path):

@@ -156,7 +156,9 @@ def test_csv_and_parquet_keep_both_statuses_and_every_source_s_residual(fit, tmp
         for s, source in enumerate(fit.sources):
             found = table[f"residual_m:{source}"].to_numpy().reshape(shape)
             # pandas 2 reads a number's last digits as it likes
-            np.testing.assert_allclose(found, fit.residual[:, s], rtol=1e-14, atol=1e-15, err_msg=kind)
+            np.testing.assert_allclose(
+                found, fit.residual[:, s], rtol=1e-14, atol=1e-15, err_msg=kind
+            )
         found = table[["x_m", "y_m", "z_m"]].to_numpy().reshape(fit.position.shape)
         np.testing.assert_allclose(found, fit.position, rtol=1e-14, atol=1e-15, err_msg=kind)
 

@@ -1,0 +1,62 @@
+"""What an output must never take the place of: what it is made from, and files of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from fitpipe.errors import OutputError
+from fitpipe.output.atomic import refused
+from fitpipe.output.checksum import is_sealed
+from fitpipe.output.schema import SCHEMA_NAME
+
+_HEAD_BYTES: Final = 1 << 16  # the schema of a fit stands within
+
+
+def refuse_same(path: Path, others: Iterable[Path | None], what: str) -> None:
+    """Make sure that a file to be written is none of those it is made from.
+
+    Parameters
+    ----------
+    path : Path
+    others : iterable of Path or None
+    what : str
+        What they are, for the message.
+
+    Raises
+    ------
+    OutputError
+        It is one of them, under whatever name.
+    """
+    for other in others:
+        if other is not None and path.exists() and other.exists() and path.samefile(other):
+            raise OutputError(f"is {what}", path=path, hint="choose another name")
+
+
+def refuse_recordings(path: Path, provenance: Mapping[str, Any]) -> None:
+    """`refuse_same` for the recordings that a fit says it was made from."""
+    rows = [*provenance.get("inputs", ()), provenance.get("static")]
+    paths = [Path(row["path"]) for row in rows if isinstance(row, Mapping) and row.get("path")]
+    refuse_same(path, paths, "one of the recordings that the fit is made from")
+
+
+def refuse_other_files(path: Path) -> None:
+    """Make sure that a fit takes the place of nothing but a fit, whole or damaged.
+
+    Raises
+    ------
+    OutputError
+        There is another file.
+    """
+    try:
+        if not path.is_file() or path.stat().st_size == 0:
+            return
+        with path.open("rb") as file:
+            if f"{SCHEMA_NAME}/".encode() in file.read(_HEAD_BYTES) or is_sealed(file):
+                return
+    except OSError as error:
+        raise refused(error, path) from error
+    raise OutputError(
+        "is there already and is no fit", path=path, hint="choose another name, or remove it"
+    )
