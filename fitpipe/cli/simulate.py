@@ -54,6 +54,7 @@ def simulate(
     from fitpipe.cli.settings import parse_settings
     from fitpipe.config import SimulateConfig, config_text, make_config, with_settings
     from fitpipe.config.toml import read_toml
+    from fitpipe.errors import OutputError
     from fitpipe.output import check_writable, write_atomically
     from fitpipe.simulate import simulate as make
     from fitpipe.simulate import simulated_files
@@ -78,7 +79,15 @@ def simulate(
     made = make(resolved, motion=_motion(path) if is_file else None)
     take = name or path.stem
     files = simulated_files(take, made)
-    files[f"truth/{take}_config.toml"] = config_text(resolved)
+    settings_file = f"truth/{take}_config.toml"
+    taken = [file for file in files if (output / file).exists()]
+    if taken and not (output / settings_file).exists():  # a simulated take has its settings
+        raise OutputError(
+            f"has files of that name that no simulation made: {', '.join(taken)}",
+            path=output,
+            hint="choose another folder, or another --name",
+        )
+    files[settings_file] = config_text(resolved)
     for file, text in files.items():
         write_atomically(output / file, text.encode())
     counts: dict[str, int] = {}

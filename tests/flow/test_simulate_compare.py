@@ -68,6 +68,19 @@ def test_the_settings_it_writes_make_the_same_files_again(folder, tmp_path):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 
+def test_simulate_replaces_its_own_files_and_no_others(tmp_path):
+    (tmp_path / "walk_kinect_b.csv").write_text("a recording")
+    result = fitpipe("simulate", "-o", tmp_path, "--seconds", 1)
+    refused(result, "no simulation made: walk_kinect_b.csv", "--name")
+    assert [p.name for p in tmp_path.iterdir()] == ["walk_kinect_b.csv"]
+    (tmp_path / "walk_kinect_b.csv").unlink()
+    sizes = []
+    for seconds in (1, 2):
+        assert fitpipe("simulate", "-o", tmp_path, "--seconds", seconds).returncode == 0
+        sizes.append((tmp_path / "walk_kinect_b.csv").stat().st_size)
+    assert sizes[1] > 1.5 * sizes[0]
+
+
 def test_options_go_over_set_and_set_over_the_config(tmp_path):
     (tmp_path / "sim.toml").write_text("seed = 3\n[sensors]\ncount = 3\ntick_jitter_s = 0.0\n")
     result = fitpipe(
