@@ -114,6 +114,10 @@ def _read(head: FileHead, options: ReadOptions) -> list[RawTake]:
         ) from None
     except expat.ExpatError as error:
         cut = str(error)
+    except (LookupError, ValueError) as error:
+        if reader.path:
+            raise
+        cut = str(error)  # the encoding that the first line names
     bodies = [body for body in reader.bodies if body.position]
     if not bodies:
         what = f"is damaged XML ({cut})" if cut else "no frames: the file holds no motion"

@@ -174,6 +174,10 @@ def test_mvnx_with_entities_is_refused_and_a_cut_one_read_as_far_as_it_goes(
     take = read_take(path)
     assert take.n_frames == 3
     assert "cut or damaged" in take.repairs[0].what
+    for name, said in {"VTF-8": "unknown encoding: VTF-8", "utf-7": "multi-byte encodings"}.items():
+        path.write_text(f'<?xml version="1.0" encoding="{name}"?>{text[text.index("<mvnx") :]}')
+        with pytest.raises(InputError, match=said):
+            read_take(path)
 
 
 def test_opensim_storage_with_triples_and_by_axis(tmp_path: Path, walk_m: np.ndarray) -> None:
