@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import h5py
+
 from fitpipe.errors import OutputError
 from fitpipe.output.atomic import refused
 from fitpipe.output.checksum import is_sealed
 from fitpipe.output.schema import SCHEMA_NAME
 
 _HEAD_BYTES: Final = 1 << 16  # the schema of a fit stands within
+_HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
 def refuse_same(path: Path, others: Iterable[Path | None], what: str) -> None:
@@ -42,7 +45,7 @@ def refuse_recordings(path: Path, provenance: Mapping[str, Any]) -> None:
 
 
 def refuse_other_files(path: Path) -> None:
-    """Make sure that a fit takes the place of nothing but a fit, whole or damaged.
+    """Make sure that a fit takes the place of nothing but a fit, or of HDF5 without any data.
 
     Raises
     ------
@@ -53,10 +56,23 @@ def refuse_other_files(path: Path) -> None:
         if not path.is_file() or path.stat().st_size == 0:
             return
         with path.open("rb") as file:
-            if f"{SCHEMA_NAME}/".encode() in file.read(_HEAD_BYTES) or is_sealed(file):
+            head = file.read(_HEAD_BYTES)
+            if f"{SCHEMA_NAME}/".encode() in head or is_sealed(file):
                 return
     except OSError as error:
         raise refused(error, path) from error
+    if head.startswith(_HDF5) and not _has_arrays(path):
+        return
     raise OutputError(
         "is there already and is no fit", path=path, hint="choose another name, or remove it"
     )
+
+
+def _has_arrays(path: Path) -> bool:
+    """Whether an HDF5 file holds an array; one that was cut holds nothing any more."""
+    try:
+        with h5py.File(path, "r") as file:
+            arrays = file.visititems(lambda _, item: isinstance(item, h5py.Dataset) or None)
+            return bool(arrays)
+    except (OSError, RuntimeError):
+        return False

@@ -43,7 +43,7 @@ def test_the_page_of_a_fit_lies_beside_it_or_where_it_is_wanted(tmp_path):
     wanted = tmp_path / "new" / "page.html"
     assert report_take(path, wanted, limits=LIMITS) == wanted
     assert wanted.read_text("utf-8").startswith("<!doctype html>")
-    with pytest.raises(OutputError, match="needs another name"):
+    with pytest.raises(OutputError, match="is the fit itself"):
         report_take(path, path, limits=LIMITS)
 
 

@@ -15,8 +15,11 @@ from fitpipe.output import refuse_other_files, refuse_same, save_fit
 def test_a_fit_replaces_a_fit_whole_or_damaged(small_fit, tmp_path):
     path = tmp_path / "walk.h5"
     image = save_fit(small_fit, path).read_bytes()
-    # cut; without a head; without an end
-    for damaged in (b"", image[: len(image) // 2], bytes(5_000) + image[5_000:]):
+    with h5py.File(tmp_path / "empty.h5", "w") as file:
+        file.create_group("position")
+    empty = (tmp_path / "empty.h5").read_bytes()
+    # cut; without a head; of another program that was cut, or wrote nothing
+    for damaged in (b"", image[:2000], bytes(5_000) + image[5_000:], empty[:300], empty):
         path.write_bytes(damaged)
         assert save_fit(small_fit, path).read_bytes() == image
 
