@@ -1,7 +1,7 @@
 """Joint angles: chains of joints, their Jacobians, and six ways to reach a target."""
 
 from fitpipe.angles.chain import Chain, Placed
-from fitpipe.angles.definition import Definition, define
+from fitpipe.angles.definition import Definition
 from fitpipe.angles.dls import dls_step
 from fitpipe.angles.jacobian import (
     condition_number,
@@ -12,6 +12,7 @@ from fitpipe.angles.jacobian import (
     singularity_distance,
 )
 from fitpipe.angles.joint import Effector, Joint
+from fitpipe.angles.laying import define
 from fitpipe.angles.limited import load_limit_kernels
 from fitpipe.angles.newton import objective_derivatives
 from fitpipe.angles.of_fit import AnglesOfBlock, AnglesOfFit, Window, log_of

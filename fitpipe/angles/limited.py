@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fitpipe.angles.definition import Definition, define
+from fitpipe.angles.definition import Definition
+from fitpipe.angles.laying import define
 from fitpipe.angles.limit_starts import Starts
 from fitpipe.angles.skeleton_angles import measure
 from fitpipe.arrays import BoolArray, FloatArray

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fitpipe.angles.definition import define
+from fitpipe.angles.laying import define
 from fitpipe.angles.limited import check_limits, keep_limits
 from fitpipe.angles.running_on import RunningOn
 from fitpipe.angles.skeleton_angles import measure

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fitpipe.angles.definition import AUTO, define
 from fitpipe.angles.euler import rotation_from_euler
+from fitpipe.angles.laying import AUTO, define
 from fitpipe.arrays import FloatArray
 from fitpipe.config.angle_preset import AnglePreset
 from fitpipe.errors import SolveError, suggest

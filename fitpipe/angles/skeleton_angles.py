@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from fitpipe.angles.body_frames import body_frames
-from fitpipe.angles.definition import AUTO, Definition, define
+from fitpipe.angles.definition import Definition
 from fitpipe.angles.euler import continuous_euler, is_near_lock, principal_euler
+from fitpipe.angles.laying import AUTO, define
 from fitpipe.angles.limits import limit_status
 from fitpipe.arrays import BoolArray, ByteArray, FloatArray, frozen
 from fitpipe.config.angle_preset import AnglePreset
