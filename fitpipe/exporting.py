@@ -9,7 +9,7 @@ from pathlib import Path
 from fitpipe.angles import skeleton_angles
 from fitpipe.errors import OutputError, suggest
 from fitpipe.io.axes import up_from_labels
-from fitpipe.output import load_fit, refuse_same, write_atomically
+from fitpipe.output import load_fit, recordings, refuse_same, write_atomically
 from fitpipe.output.export import FORMATS, Content, ExportFormat
 from fitpipe.records import Finding, Fit, SkeletonAngles
 from fitpipe.units import parse_axis, parse_length_unit, rotation_to_y_up
@@ -127,8 +127,7 @@ def _refuse_inputs(path: Path, fit: Fit) -> None:
     """Never write over a recording that the fit was made from, under whatever path."""
     if not path.is_file():
         return
-    inputs = fit.provenance.get("inputs", ())
-    hashes = {entry.get("sha256") for entry in inputs} - {"", None}
+    hashes = {row.get("sha256") for row in recordings(fit.provenance)} - {"", None}
     if not hashes:
         return
     with path.open("rb") as file:

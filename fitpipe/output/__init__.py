@@ -3,7 +3,7 @@
 from fitpipe.output.atomic import check_writable, sweep_parts, write_atomically
 from fitpipe.output.checksum import sealed_sha256
 from fitpipe.output.entry import Variable
-from fitpipe.output.overwriting import refuse_other_files, refuse_same
+from fitpipe.output.overwriting import recordings, refuse_other_files, refuse_same
 from fitpipe.output.read import load_fit, load_provenance
 from fitpipe.output.schema import SCHEMA, fit_variables, schema_markdown
 from fitpipe.output.write import FitWriter, save_fit
@@ -16,6 +16,7 @@ __all__ = [
     "fit_variables",
     "load_fit",
     "load_provenance",
+    "recordings",
     "refuse_other_files",
     "refuse_same",
     "save_fit",

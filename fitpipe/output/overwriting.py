@@ -39,9 +39,14 @@ def refuse_same(path: Path, others: Iterable[Path | None], what: str) -> None:
 
 def refuse_recordings(path: Path, provenance: Mapping[str, Any]) -> None:
     """`refuse_same` for the recordings that a fit says it was made from."""
-    rows = [*provenance.get("inputs", ()), provenance.get("static")]
-    paths = [Path(row["path"]) for row in rows if isinstance(row, Mapping) and row.get("path")]
+    paths = [Path(row["path"]) for row in recordings(provenance) if row.get("path")]
     refuse_same(path, paths, "one of the recordings that the fit is made from")
+
+
+def recordings(provenance: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a fit says of the files it was made from, the static trial among them."""
+    rows = (*provenance.get("inputs", ()), provenance.get("static"))
+    return [row for row in rows if isinstance(row, Mapping)]
 
 
 def refuse_other_files(path: Path) -> None:

@@ -19,12 +19,14 @@ def fit() -> fp.Fit:
     return fp.fit(take, name="walk")
 
 
-def test_a_recording_the_fit_was_made_from_is_never_written_over(fit, tmp_path):
+@pytest.mark.parametrize("role", ["input", "static"])
+def test_a_recording_the_fit_was_made_from_is_never_written_over(fit, tmp_path, role):
     recording = tmp_path / "walk.csv"
     recording.write_bytes(b"time_s,Head_x_m,...\n")
     sha256 = hashlib.sha256(recording.read_bytes()).hexdigest()
-    inputs = [{"source": "truth", "path": "elsewhere/walk.csv", "sha256": sha256}]
-    made = replace(fit, provenance={"inputs": inputs})
+    row = {"path": "elsewhere/walk.csv", "sha256": sha256}
+    told = {"inputs": [{"source": "truth", **row}]} if role == "input" else {"static": row}
+    made = replace(fit, provenance=told)
     with pytest.raises(fp.FitpipeError, match="one of the recordings that the fit was made from"):
         fp.export(made, recording)
     assert recording.read_bytes().startswith(b"time_s,Head")
