@@ -120,10 +120,10 @@ def _changed_inputs(job: TakeJob, provenance: Mapping[str, Any], path: Path) -> 
             faults=gone,
             hint="give the folder they are in now with --inputs",
         )
+    made_in_python = {"takes.static": provenance.get("static")}
+    known = before.get("config", {}) if isinstance(before, Mapping) else made_in_python
     for key, sha256 in _named_files(job).items():
-        was = before.get("config", {}).get(key) if isinstance(before, Mapping) else None
-        if key == "takes.static":
-            was = was or provenance.get("static")
+        was = known.get(key)
         if isinstance(was, Mapping) and was.get("sha256") != sha256:
             changed.append(f"{key}: the file it names was {was.get('sha256')}, is {sha256}")
     return changed

@@ -39,7 +39,6 @@ class Stored:
         self._width = self._n_points * (4 if is_rated else 3)
         self._lock = Lock()  # blocks are read in several threads
         self._file = cast("BinaryIO", tempfile.TemporaryFile(prefix="fitpipe-"))  # noqa: SIM115
-
         finalize(self, self._file.close)
 
     def append(self, rows: bytes) -> None:

@@ -127,16 +127,20 @@ def sealed_sha256(path: Path) -> str | None:
 
 def is_sealed(file: BinaryIO) -> bool:
     """Whether a file ends with a seal, right or wrong; its position is lost."""
-    file.seek(max(0, file.seek(0, os.SEEK_END) - _SEAL_BYTES))
-    return file.read().startswith(_SEAL_MARK)
+    return _end_of(file)[1].startswith(_SEAL_MARK)
+
+
+def _end_of(file: BinaryIO) -> tuple[int, bytes]:
+    """Where the seal of a file would begin, and its bytes from there."""
+    left = max(0, file.seek(0, os.SEEK_END) - _SEAL_BYTES)
+    file.seek(left)
+    return left, file.read()
 
 
 def _sums(path: Path) -> tuple[str | None, str]:
     """The sum that a file's seal claims, None without a seal; and that of the bytes before it."""
     with path.open("rb") as file:
-        left = max(0, file.seek(0, os.SEEK_END) - _SEAL_BYTES)
-        file.seek(left)
-        end = file.read()
+        left, end = _end_of(file)
         if not end.startswith(_SEAL_MARK):
             return None, ""
         return end[len(_SEAL_MARK) :].decode("ascii", "replace"), _sum_of(file, left)

@@ -260,10 +260,10 @@ def load_kernels(config: FitConfig) -> None:
     for child, parent in enumerate(body.parents):
         position[:, child] += position[:, parent] if parent >= 0 else 0.0
     position[5:12, body.joint_index("KneeLeft")] = np.nan  # a start is put in its place
-    late = (0.0, 0.3)  # one clock is put onto the other
+    # one clock is put onto the other
     takes = [
-        Take(source, body.joints, position, (frame + s) / 30)
-        for source, s in zip("ab", late, strict=True)
+        Take(source, body.joints, position, (frame + late) / 30)
+        for source, late in (("a", 0.0), ("b", 0.3))
     ]
     # what the config gives (lengths, transforms, offsets, angles) belongs to other takes
     own = {

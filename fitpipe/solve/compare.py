@@ -94,8 +94,8 @@ def compare_solvers(
         One per solver, as each is done.
     """
     first: Score | None = None
-    for problem in problems[:1]:
-        fit_frames(problem, solvers[0])  # loads what the compiled solver needs for these frames
+    if problems:
+        fit_frames(problems[0], solvers[0])  # loads what the compiled solver needs for these frames
     for done, settings in enumerate(solvers, start=1):
         score = _score(problems, truths, settings)
         first = first or score
